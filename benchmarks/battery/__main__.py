@@ -76,6 +76,7 @@ from kitpick_training.calibration import reliability_bins
 from kitpick_training.data.split import Split
 
 LEARNED = ROOT / "benchmarks" / "profiles" / "learned.toml"
+"""The profile whose stage `learned` features are written for."""
 SMALL_SIZE = 200
 """Candidates of a small catalog: all of it."""
 SMALL_STRANGERS = 2
@@ -112,10 +113,6 @@ class Run(msgspec.Struct, frozen=True):
     timed: bool
     samples: int
     features: Path | None
-    features_of: Profile
-    """Features are those that its last stage `learned` sees."""
-    read_pairs: bool
-    """Whether the cross-encoder may run."""
     small: int
     """Requests of each set that small catalogs out of it are asked as well, for features."""
 
@@ -123,7 +120,7 @@ class Run(msgspec.Struct, frozen=True):
     def needs_scorer(self) -> bool:
         """Whether a profile reads pairs, or the features are to have logits."""
         asked = any("scorer" in profile.needs() for profile in self.profiles.values())
-        return asked or (self.features is not None and self.read_pairs)
+        return asked or self.features is not None
 
 
 def main() -> int:
@@ -161,10 +158,6 @@ def parsed(arguments: Sequence[str]) -> Run:
         "--features", type=Path, metavar="FILE", help="write rows to learn a fusion from, .npz"
     )
     parser.add_argument(
-        "--features-of", default=str(LEARNED), metavar="PROFILE", help="whose last stage `learned` reads them"
-    )
-    parser.add_argument("--without-logits", action="store_true", help="features without the cross-encoder's")
-    parser.add_argument(
         "--small", type=int, default=0, help="features: requests a set also asked of small catalogs out of it"
     )
     given = parser.parse_args(arguments)
@@ -183,8 +176,6 @@ def parsed(arguments: Sequence[str]) -> Run:
         timed=given.time,
         samples=given.samples,
         features=given.features,
-        features_of=load_profile(given.features_of),
-        read_pairs=not given.without_logits,
         small=given.small,
     )
 
@@ -195,7 +186,7 @@ MODELS_HELP = "a folder of models, or one model, beside the shipped ones in the 
 def battery(run: Run, progress: Progress) -> dict[str, object]:
     """Runs everything; the figures of the shipped models, and under `variants` those of others."""
     sets = [read_set(name, run.folders, run.split).sample(run.limit, run.seed) for name in run.sets]
-    rows = FeatureRows(run.features_of, sets) if run.features else None
+    rows = FeatureRows(load_profile(str(LEARNED)), sets) if run.features else None
     results: dict[str, list[SetResult]] = {}
     with ExitStack() as stack:
         cache = EmbeddingCache(run.cache / "vectors.db")
@@ -267,7 +258,7 @@ def asked(
     """Asks every request of a set of every profile."""
     scorer = models.scorer
     facets = RequestFacets(battery_set, None if scorer is None else scorer.manifest.is_seen)
-    asking = run.profiles.values() or [run.features_of]
+    asking = run.profiles.values() or [load_profile(str(LEARNED))]
     size = max(p.first_stage.size_for(TOP) for p in asking)
     with open_set(battery_set, models, run.cache, stores.vectors, progress) as engine:
         system = SetSystem(battery_set, engine, models.remembering(stores.vectors, stores.logits))
@@ -288,13 +279,13 @@ def asked(
                         else system.outcome(request, turned if name in fitted else wanted, profile)
                     )
                 if rows is not None and models.label == SHIPPED:
-                    rows.add(system, request, wanted, read=run.read_pairs)
+                    rows.add(system, request, wanted)
                 advance(1)
         if rows is not None and models.label == SHIPPED:
             for request in rows.strangers(battery_set):
-                rows.add_stranger(system, request, system.asked(request.text, size), read=run.read_pairs)
+                rows.add_stranger(system, request, system.asked(request.text, size))
             for request in system.cohort() if not battery_set.documents_of else ():
-                rows.add_cohort(system, request, system.asked(request.text, size), read=run.read_pairs)
+                rows.add_cohort(system, request, system.asked(request.text, size))
             for small in small_catalogs(battery_set, run.small, run.seed):
                 add_small(run, small, models, stores, rows)
         taken = {}
@@ -320,9 +311,9 @@ def add_small(run: Run, small: BatterySet, models: LoadedModels, stores: Stores,
     ):
         system = SetSystem(small, engine, models.remembering(stores.vectors, stores.logits))
         for request in small.requests:
-            rows.add(system, request, system.asked(request.text, SMALL_SIZE), read=run.read_pairs)
+            rows.add(system, request, system.asked(request.text, SMALL_SIZE))
         for request in random.Random(small.requests[0].id).sample(rows.strangers(small), SMALL_STRANGERS):
-            rows.add_stranger(system, request, system.asked(request.text, SMALL_SIZE), read=run.read_pairs)
+            rows.add_stranger(system, request, system.asked(request.text, SMALL_SIZE))
 
 
 def adapted_default(run: Run, system: SetSystem, size: int) -> dict[str, Profile]:

@@ -38,7 +38,7 @@ class FeatureRows:
     the request was asked of a catalog without the tools that do the job; style `cohort`: a description of an
     API of the catalog, asked so), `documents` (name of the catalog
     that was asked: some are asked by several sets). `names`: of the features. `models`: identities of the
-    encoder and of the cross-encoder, the second empty where it did not read.
+    encoder and of the cross-encoder.
     """
 
     def __init__(self, profile: Profile, sets: Sequence[BatterySet] = ()) -> None:
@@ -50,26 +50,22 @@ class FeatureRows:
         self._requests: list[tuple[str, str, str, str, int, str]] = []
         self._models = ("", "")
 
-    def add(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool) -> None:
+    def add(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest) -> None:
         """Adds the candidates of one request, and again those without the tools that do the job.
 
         Args:
             system: the set's catalog.
             request: with its labels.
             asked: with its candidates.
-            read: whether the cross-encoder reads them.
         """
-        near = system.models if read else replace(system.models, scorer=None)
-        self._models = near.encoder.identity, "" if near.scorer is None else near.scorer.identity
-        self._add(system.set, request, state_before(self._profile, asked, near))
-        self._add_deprived(system, request, asked, near)
+        scorer = system.models.scorer
+        self._models = system.models.encoder.identity, "" if scorer is None else scorer.identity
+        self._add(system.set, request, state_before(self._profile, asked, system.models))
+        self._add_deprived(system, request, asked)
 
-    def add_cohort(
-        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
-    ) -> None:
+    def add_cohort(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest) -> None:
         """Adds the candidates of a request of the cohort, without those of the tool that is meant."""
-        near = system.models if read else replace(system.models, scorer=None)
-        self._add_deprived(system, replace(request, style=COHORT_STYLE), asked, near)
+        self._add_deprived(system, replace(request, style=COHORT_STYLE), asked)
 
     def strangers(self, battery_set: BatterySet) -> list[BatteryRequest]:
         """The first requests of the other catalogs, as requests that need nothing of this one."""
@@ -80,24 +76,20 @@ class FeatureRows:
             for request in other.requests[:STRANGERS]
         ]
 
-    def add_stranger(
-        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, *, read: bool
-    ) -> None:
+    def add_stranger(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest) -> None:
         """Adds the candidates of a request of another world; none where this catalog has the like."""
         if nearest(asked) < STRANGE:
-            near = system.models if read else replace(system.models, scorer=None)
-            self._add(system.set, request, state_before(self._profile, asked, near))
+            self._add(system.set, request, state_before(self._profile, asked, system.models))
 
-    def _add_deprived(
-        self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest, models: LoadedModels
-    ) -> None:
+    def _add_deprived(self, system: SetSystem, request: BatteryRequest, asked: RescoreRequest) -> None:
         """Adds the candidates without the tools that do the job."""
         hidden = system.doing(request)
         left = [candidate for candidate in asked.candidates if candidate.tool_key not in hidden]
         if not left:
             return  # a small catalog may have nothing else
         deprived = replace(request, relevant=frozenset(), also=frozenset())
-        self._add(system.set, deprived, state_before(self._profile, replace(asked, candidates=left), models))
+        seen = replace(asked, candidates=left)
+        self._add(system.set, deprived, state_before(self._profile, seen, system.models))
 
     def _add(self, battery_set: BatterySet, request: BatteryRequest, state: State) -> None:
         ids = [item.id for item in state.ranked]

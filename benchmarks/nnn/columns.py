@@ -31,7 +31,7 @@ class ColumnSolution:
     """Keys of every column found, in order of appearance: the rows of `solution`."""
     solution: Solution
     rounds: int
-    """Rounds of searches that were made."""
+    """Searches that were made."""
     complete: bool
     """The last search returned nothing new that violates: optimal over all that the search can find."""
 
@@ -49,11 +49,8 @@ class ColumnSearch:
     neighbours: int = 64
     """New rows to look for in one search, > 0: as many more are asked for as are chosen already, since these
     are the nearest themselves."""
-    directions: int = 1
-    """Searches a round. The first is around the residual r, the others around r + z_i d_i of the columns with
-    the largest coefficients: what could take their place."""
     max_rounds: int = 3
-    """Rounds of searches at most, the one around the query included."""
+    """Searches at most, the one around the query included."""
     tolerance: float = 1e-6
     """Largest violation that counts as none."""
 
@@ -81,8 +78,7 @@ def solve_by_columns(
     done, complete = 1, False
     while done < how.max_rounds and not complete:
         before, wanted = len(seen.keys), how.neighbours + len(solution.support)
-        for direction in _directions(seen, solution, how.directions):
-            seen.add(search(direction.astype(np.float32), wanted))
+        seen.add(search(solution.residual.astype(np.float32), wanted))
         new = seen.matrix[before:].astype(np.float64)
         complete = not (new @ solution.residual > l1 + how.tolerance).any()
         problem = NnnProblem(seen.matrix, seen.query, l1, l2)
@@ -110,12 +106,3 @@ class _Seen:
             rows = np.stack(list(new.values())).astype(np.float32)
             self.matrix = np.concatenate([self.matrix, rows])
         return len(new)
-
-
-def _directions(seen: _Seen, solution: Solution, count: int) -> list[Float64]:
-    largest = np.argsort(-solution.coefficients, kind="stable")[: max(0, count - 1)]
-    replaced = [
-        solution.residual + solution.coefficients[place] * seen.matrix[solution.support[place]]
-        for place in largest
-    ]
-    return [solution.residual, *replaced]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.nnn.active_set import Evidence, conclude
 from kitpick_rescorers.nnn.corpus import Float64, Rows
 from kitpick_rescorers.nnn.gram import (
@@ -25,7 +24,7 @@ from kitpick_rescorers.nnn.gram import (
     opened,
     solve,
 )
-from kitpick_rescorers.nnn.kernels import Stop, stopping, unflagged
+from kitpick_rescorers.nnn.kernels import NEVER, unflagged
 from kitpick_rescorers.nnn.problem import NnnProblem, Solution
 
 _STALLED = 1e-12
@@ -60,7 +59,7 @@ class Path:
 
     problem: NnnProblem
     breakpoints: tuple[Breakpoint, ...]
-    """By falling τ, the last at τ = 0 unless `max_support` ended the path before."""
+    """By falling τ, the last at τ = 0."""
 
     def at(self, shift: float) -> tuple[Rows, Float64]:
         """Support, ascending, and coefficients at l1 + τ, for τ from the last breakpoint's upwards."""
@@ -90,13 +89,7 @@ class Path:
 
 
 @unflagged
-def solve_path(
-    problem: NnnProblem,
-    *,
-    tolerance: float = 1e-6,
-    max_support: int | None = None,
-    deadline: Deadline = UNLIMITED,
-) -> Path:
+def solve_path(problem: NnnProblem, *, tolerance: float = 1e-6) -> Path:
     """Walks from the penalty at which nothing is chosen down to the problem's own.
 
     This is LARS with the lasso's drops (Efron, Hastie, Johnstone & Tibshirani, 2004). The path is walked on a
@@ -107,17 +100,11 @@ def solve_path(
         problem: Fixes the query, l2 and the penalties at which the path ends; one per row keep their
             differences all along.
         tolerance: Largest violation that counts as none.
-        max_support: End the path where this number of rows is active.
-        deadline: When to give up.
-
-    Raises:
-        DeadlineExceeded: nobody waits any more.
     """
     corpus = problem.corpus
     working = WorkingSet(problem, _first_rows(problem))
-    limit = corpus.rows + 1 if max_support is None else max_support
     while True:
-        points = walk(working.state, limit, deadline)
+        points = walk(working.state)
         residuals = np.stack([_residual(problem, working, point) for point in points])
         shifts = np.array([point.shift for point in points])
         suspects = _suspects(problem, residuals, shifts, working.holds)
@@ -127,10 +114,10 @@ def solve_path(
         if not len(violators):
             break
         working.extend(violators[:_MORE_ROWS])
-    breakpoints = []
-    for point, residual in zip(points, residuals, strict=True):
-        deadline.check("certifying the path")
-        breakpoints.append(_certified(problem, working, point, residual, suspects, tolerance))
+    breakpoints = [
+        _certified(problem, working, point, residual, suspects, tolerance)
+        for point, residual in zip(points, residuals, strict=True)
+    ]
     return Path(problem, tuple(breakpoints))
 
 
@@ -287,35 +274,23 @@ class _Walker:
         self.last_left = position
         return True
 
-    def take_up_anew(self, stop: Stop) -> None:
+    def take_up_anew(self) -> None:
         """Solves at a slightly lower penalty by the active-set method, to pass ties and dependent rows."""
         self.shift = max(0.0, self.shift - self.nudge)
         self.nudge *= 2.0
         here = self.state._replace(linear=self.state.linear - self.shift)
-        self.k = descend(here, self.k, stop)
+        self.k = descend(here, self.k, NEVER)
         known = np.zeros(len(here.linear), dtype=np.bool_)
-        self.k, _ = improve(here, self.k, known, _STALLED, _MAX_POINTS, stop)
+        self.k, _ = improve(here, self.k, known, _STALLED, _MAX_POINTS, NEVER)
         self.last_left = -1
 
 
-def walk(state: SolverState, max_support: int, deadline: Deadline = UNLIMITED) -> list[PathPoint]:
-    """Every event from the largest correlation down to shift 0, or until `max_support` rows are active.
-
-    The working arrays of the state are left alone.
-
-    Raises:
-        DeadlineExceeded: nobody waits any more.
-    """
-    with stopping(deadline) as stop:
-        return _walked(state, max_support, deadline, stop)
-
-
-def _walked(state: SolverState, max_support: int, deadline: Deadline, stop: Stop) -> list[PathPoint]:
+def walk(state: SolverState) -> list[PathPoint]:
+    """Every event from the largest correlation down to shift 0. The state's working arrays are left alone."""
     walker = _Walker(state)
     points = [walker.point(-1, joins=False)]
     stalls = 0
-    while walker.shift > 0.0 and walker.k < max_support and len(points) < _MAX_POINTS:
-        deadline.check("walking the path")
+    while walker.shift > 0.0 and len(points) < _MAX_POINTS:
         step, position, joins = walker.next_event()
         ends = step >= walker.shift
         stalls = stalls + 1 if step <= _STALLED * walker.start else 0
@@ -330,7 +305,7 @@ def _walked(state: SolverState, max_support: int, deadline: Deadline, stop: Stop
             # What is taken up anew may weigh dependent rows otherwise: up to a hair before, all was linear.
             if walker.move(-0.5 * walker.nudge) and walker.shift < points[-1].shift:
                 points.append(walker.point(-1, joins=False))
-            walker.take_up_anew(stop)
+            walker.take_up_anew()
             points.append(walker.point(-1, joins=False))
             stalls = 0
     if points[-1].shift > walker.shift:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import msgspec
 
 from kitpick.settings import Settings
 from kitpick_evaluation.report import Report, read_report
+from kitpick_foundation.errors import KitpickError
 from kitpick_models.locate import find_model
 from kitpick_models.manifest import CARD, MANIFEST, Figure, Manifest, card, encode_manifest, read_manifest
 from kitpick_rescorers.profiles import Profile, load_profile
@@ -30,8 +32,11 @@ def main() -> None:
     parser.add_argument("command", help="what measured it, without -p and its values")
     asked = parser.parse_args()
     today = datetime.date.today().isoformat()
-    for identity in record_report(read_report(asked.report), (today, asked.command), Settings()):
-        print(f"recorded for {identity}")
+    try:
+        for identity in record_report(read_report(asked.report), (today, asked.command), Settings()):
+            print(f"recorded for {identity}")
+    except KitpickError as error:
+        sys.exit(str(error))
 
 
 def record_report(report: Report, measured: tuple[str, str], settings: Settings) -> list[str]:

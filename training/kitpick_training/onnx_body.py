@@ -9,6 +9,7 @@ that is added to their product.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -18,7 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_foundation.errors import KitpickError
 from kitpick_models.errors import UnsupportedModel
+from kitpick_training.errors import require_torch
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -92,5 +95,18 @@ _HEAD = 32
 """Width of an attention head in BERTs of 384 dimensions; the file does not name it."""
 
 
+def main() -> None:
+    """Unpacks the archive of the command line."""
+    parser = argparse.ArgumentParser(description="Makes a transformers folder of a BERT in a Java archive.")
+    parser.add_argument("archive", type=Path)
+    parser.add_argument("folder", type=Path)
+    asked = parser.parse_args()
+    try:
+        require_torch()
+        unpack_body(asked.archive, asked.folder)
+    except KitpickError as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    unpack_body(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

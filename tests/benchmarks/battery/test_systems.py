@@ -195,7 +195,7 @@ def test_a_catalog_is_embedded_once(tmp_path: Path, cache: EmbeddingCache, model
 def test_features_hold_a_row_for_each_near_candidate(system: SetSystem, tmp_path: Path) -> None:
     asked = system.asked(WALK.text, 200)
     rows = FeatureRows(LEARNED)
-    rows.add(system, WALK, asked, read=True)
+    rows.add(system, WALK, asked)
     written = rows.write(tmp_path / "f.npz")
     with np.load(tmp_path / "f.npz") as found:
         assert found["features"].shape == (written, len(FEATURES))
@@ -218,21 +218,20 @@ def test_features_hold_a_row_for_each_near_candidate(system: SetSystem, tmp_path
 
 def test_features_are_those_of_a_stage_that_the_profile_must_have(system: SetSystem) -> None:
     with pytest.raises(EvaluationError, match="stage `learned`"):
-        FeatureRows(load_profile("hybrid")).add(system, WALK, system.asked(WALK.text, 200), read=True)
+        FeatureRows(load_profile("hybrid")).add(system, WALK, system.asked(WALK.text, 200))
 
 
 def test_features_of_a_deprived_catalog_lack_the_tools_that_do_the_job(
     system: SetSystem, tmp_path: Path
 ) -> None:
     rows = FeatureRows(LEARNED)
-    rows.add(system, WALK, system.asked(WALK.text, 200), read=False)
+    rows.add(system, WALK, system.asked(WALK.text, 200))
     rows.write(tmp_path / "f.npz")
     with np.load(tmp_path / "f.npz") as found:
         deprived = found["request"] == 1
         assert set(found["candidate"][deprived].tolist()) <= {b"pets/cats/feed", b"pets/fish/buy"}
         assert deprived.any()
         assert not found["label"][deprived].any()
-        assert not found["features"][:, list(FEATURES).index("scored")].any(), "nothing was read"
 
 
 def test_a_request_of_another_catalog_is_a_list_without_an_answer_where_nothing_here_is_like_it(
@@ -245,10 +244,10 @@ def test_a_request_of_another_catalog_is_a_list_without_an_answer_where_nothing_
     assert [request.id for request in rows.strangers(same)] == [request.id for request in other.requests]
     assert not stranger.relevant
     asked = system.asked(WALK.text, 200)
-    rows.add_stranger(system, stranger, asked, read=True)
+    rows.add_stranger(system, stranger, asked)
     assert rows.write(tmp_path / "near.npz") == 0, "a pet is walked here"
     assert asked.vector is not None
-    rows.add_stranger(system, stranger, replace(asked, vector=-asked.vector), read=True)
+    rows.add_stranger(system, stranger, replace(asked, vector=-asked.vector))
     assert rows.write(tmp_path / "far.npz") > 0
     with np.load(tmp_path / "far.npz") as found:
         assert found["wanted"].tolist() == [0]
@@ -262,7 +261,7 @@ def test_the_cohort_of_a_catalog_is_asked_without_the_tools_that_it_means(
     assert cohort["cohort pets/dogs/walk"].text == "walk the dog in the park"
     rows = FeatureRows(LEARNED)
     request = cohort["cohort pets/dogs/walk"]
-    rows.add_cohort(system, request, system.asked(request.text, 200), read=True)
+    rows.add_cohort(system, request, system.asked(request.text, 200))
     rows.write(tmp_path / "f.npz")
     with np.load(tmp_path / "f.npz") as found:
         assert b"pets/dogs/walk" not in found["candidate"].tolist()

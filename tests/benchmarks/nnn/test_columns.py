@@ -29,14 +29,12 @@ class Index:
 
 
 @settings(deadline=None, max_examples=examples(80))
-@given(seed=st.integers(0, 2**63), directions=st.integers(1, 3))
-def test_searching_until_nothing_is_new_solves_the_whole_index(
-    oracle: Any, seed: int, directions: int
-) -> None:
+@given(seed=st.integers(0, 2**63))
+def test_searching_until_nothing_is_new_solves_the_whole_index(oracle: Any, seed: int) -> None:
     documents, query, l1, l2 = oracle.adversarial(seed)
     if not isinstance(l1, float):
         l1 = 0.1
-    how = ColumnSearch(neighbours=8, directions=directions, max_rounds=200)
+    how = ColumnSearch(neighbours=8, max_rounds=200)
     answer = solve_by_columns(Index(documents), query, l1, l2, how)
     assert answer.complete
     assert answer.solution.certificate.exact

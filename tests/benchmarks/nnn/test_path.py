@@ -110,13 +110,6 @@ def test_above_the_path_nothing_is_chosen_and_below_it_the_last(path: Path) -> N
     np.testing.assert_array_equal(path.at(0.0)[0], path.breakpoints[-1].solution.support)
 
 
-def test_a_largest_support_ends_the_path_early(path: Path) -> None:
-    short = solve_path(path.problem, max_support=3)
-    assert len(short.order_of_joining()) == 3
-    assert short.breakpoints[-1].shift > 0
-    np.testing.assert_array_equal(short.order_of_joining(), path.order_of_joining()[:3])
-
-
 def test_a_query_that_nothing_explains_has_a_path_of_one_point() -> None:
     path = solve_path(NnnProblem(np.eye(2, dtype=np.float32), np.array([-1.0, -1.0]), 0.1, 0.0))
     assert [point.shift for point in path.breakpoints] == [0.0]

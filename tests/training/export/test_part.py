@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kitpick_models.errors import UnsupportedModel
+from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import MODEL, REFERENCE, TOKENIZER, read_file, read_manifest, write_folder
 from kitpick_models.runtime import load_encoder
 from kitpick_models.verify import EncoderReference, pack, verify
@@ -72,3 +72,17 @@ def test_nothing_becomes_a_part_of_what_is_no_pair(second: Path, tmp_path: Path)
     with pytest.raises(UnsupportedModel, match="not two encoders"):
         become_part(second, tmp_path / "halves" / "0", 0, "7")
     assert (second / MODEL).exists()
+
+
+def test_a_pair_is_no_part_of_itself(whole: Path) -> None:
+    with pytest.raises(UnsupportedModel, match="no part of itself"):
+        become_part(whole, whole, 1, "7")
+    assert verify(whole).sound
+
+
+def test_an_encoder_that_does_not_find_the_pair_stays_as_it_was(second: Path, whole: Path) -> None:
+    before = load_encoder(second).encode(TEXTS)
+    with pytest.raises(CorruptModel, match="is a part of the whole"):
+        become_part(second, whole.rename(whole.parent / "halves" / "whole"), 1, "7")
+    np.testing.assert_array_equal(load_encoder(second).encode(TEXTS), before)
+    assert verify(second).sound

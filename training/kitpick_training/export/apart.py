@@ -6,6 +6,7 @@ FOLDER/1, each to be trained further or joined with another.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 import numpy as np
 from onnx import numpy_helper
 
+from kitpick_foundation.errors import KitpickError
 from kitpick_models.errors import CorruptModel, UnsupportedModel
 from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, read_file, read_manifest, write_folder
 from kitpick_training.export.pair import BOTH, MATRIX, PACKED, Array
@@ -114,5 +116,17 @@ def _write(folder: Path, model: Any, tokenizer: bytes, manifest: Manifest) -> No
     write_folder(folder, own, files)
 
 
+def main() -> None:
+    """Takes the pair of the command line apart."""
+    parser = argparse.ArgumentParser(description="Writes both encoders of a joined one to folders.")
+    parser.add_argument("model", type=Path, help="folder of the joined encoder")
+    parser.add_argument("folder", type=Path, help="where the folders 0 and 1 go")
+    asked = parser.parse_args()
+    try:
+        take_apart(asked.model, asked.folder)
+    except KitpickError as error:
+        sys.exit(str(error))
+
+
 if __name__ == "__main__":
-    take_apart(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()
