@@ -262,6 +262,7 @@ class Search:
             EngineError, RescorerError: the request cannot be answered as asked, or not at all.
             ProviderRefused, RuntimeClash: the device asked for cannot be used.
         """
+        _require_ranking(profile)
         clock = _Clock()
         english, told = self._in_english(text, profile)
         if profile.first_stage.translate:
@@ -467,6 +468,14 @@ class IndexFetcher:
     def neighbours(self, vector: Vector, k: int) -> list[Candidate]:
         """The k visible documents nearest to the vector."""
         return self._index.neighbours(vector, k, self._permitted)
+
+
+def _require_ranking(profile: Profile) -> None:
+    """Raises `InvalidRequest` for a profile that only reorders what others propose, as a reranker may."""
+    if profile.needs().isdisjoint(ALL_RANKINGS):
+        what = "no stage that asks for a ranking, so no search can find anything"
+        cure = 'begin it with the stage fuse, or with extends = "kitpick"'
+        raise InvalidRequest(f"profile {profile.name!r} has {what}: {cure}")
 
 
 class _Clock:

@@ -102,6 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
             "no choices": b'{"choices": []}',
             "null": b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}',
             "deep": b"[" * 100_000,
+            "usage null": json.dumps({"choices": [choice], "usage": None}).encode(),
+            "usage of nulls": json.dumps({"choices": [choice], "usage": {"prompt_tokens": None}}).encode(),
         }.get(behaviour, completion)
 
     def drip(self) -> None:

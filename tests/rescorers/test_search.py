@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,6 +157,12 @@ def test_what_is_missing_of_the_models_is_said(stocked: SqliteEngine) -> None:
     found = search(stocked).run("weather", Profile("p", (Fuse(), CrossEncode())), 1, NOBODY)
     assert found.hits
     assert [item.stage for item in found.degraded] == ["cross_encoder", "cross_encode"]
+
+
+@pytest.mark.parametrize("stages", [(), (CrossEncode(),)])
+def test_a_profile_that_proposes_nothing_is_refused(stocked: SqliteEngine, stages: tuple[Any, ...]) -> None:
+    with pytest.raises(InvalidRequest, match="profile 'p' has no stage that asks for a ranking"):
+        search(stocked).run("weather", Profile("p", stages), 1, NOBODY)
 
 
 def test_fewer_than_no_hits_are_refused(stocked: SqliteEngine) -> None:

@@ -94,7 +94,7 @@ class ChatTurn(msgspec.Struct, frozen=True):
 
 class _ChatResponse(msgspec.Struct):
     choices: list[_ChatChoice]
-    usage: _ChatUsage | None = None
+    usage: Any = None
 
 
 class ChatEndpoint:
@@ -252,10 +252,20 @@ def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
         raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
     try:
         body = decode_as(data, _ChatResponse)
-        return body.choices[0], body.usage
-    except (ValueError, RecursionError, IndexError) as error:
+    except (ValueError, RecursionError) as error:
         what = f"the answer is no chat completion: {str(error)[:_SHOWN]}"
         raise CallFailed(what, retry_after=0.0) from error
+    if not body.choices:
+        raise CallFailed("the answer is no chat completion: it has no choices", retry_after=0.0)
+    return body.choices[0], _told_usage(body.usage)
+
+
+def _told_usage(told: object) -> _ChatUsage | None:
+    """What an endpoint says it used; None where it says nothing, or no numbers: then tokens are estimated."""
+    try:
+        return convert_to(told, _ChatUsage)
+    except msgspec.ValidationError:
+        return None
 
 
 def _first_tokens(logprobs: object) -> Sequence[_Alternative]:

@@ -40,6 +40,13 @@ def test_an_answer_comes_with_what_it_took(fake) -> None:
     assert endpoint.authorizations == ["Bearer secret-key"]
 
 
+@pytest.mark.parametrize("behaviour", ["usage null", "usage of nulls"])
+def test_an_answer_that_does_not_count_its_tokens_is_an_answer(fake, behaviour: str) -> None:
+    answer = ask(fake(behaviour).url, prompt_price=2.0)
+    assert answer.text == '{"ranking": [2, 3, 1]}'
+    assert answer.cost > 0, "estimated"
+
+
 def test_an_endpoint_without_schemas_is_asked_without_from_then_on(fake) -> None:
     endpoint = fake("no schemas")
     client = model(endpoint.url)
@@ -54,7 +61,7 @@ def test_an_endpoint_without_schemas_is_asked_without_from_then_on(fake) -> None
         ("html", "no chat completion"),
         ("half", "no chat completion"),
         ("empty", "no chat completion"),
-        ("no choices", "no chat completion"),
+        ("no choices", "no chat completion: it has no choices"),
         ("deep", "no chat completion"),
         ("huge", "larger than"),
         ("hang up", "Error"),
