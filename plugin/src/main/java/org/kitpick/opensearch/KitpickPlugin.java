@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
-import org.kitpick.opensearch.catalog.CatalogRuntime;
 import org.kitpick.opensearch.catalog.CatalogSearchFilter;
 import org.kitpick.opensearch.catalog.KitpickQueryBuilder;
 import org.kitpick.opensearch.catalog.RestExplainAction;
@@ -30,7 +29,7 @@ import org.kitpick.opensearch.server.ServerPlugin;
 import org.kitpick.opensearch.stats.RestMetricsAction;
 import org.kitpick.opensearch.stats.RestStatsAction;
 import org.kitpick.opensearch.stats.Statistics;
-import org.kitpick.opensearch.stats.StatsAction;
+import org.kitpick.opensearch.stats.StatsResponse;
 import org.kitpick.opensearch.stats.TransportStatsAction;
 import org.opensearch.action.ActionRequest;
 import org.opensearch.action.support.ActionFilter;
@@ -79,8 +78,7 @@ public final class KitpickPlugin extends ServerPlugin
   private volatile String key;
   private HttpRescorer http;
   private volatile CircuitBreaker memory;
-  private NodeRuntime runtime;
-  private volatile CatalogRuntime catalogs;
+  private volatile NodeRuntime runtime;
 
   /** Called by the node. Secure settings can be read now, not later. */
   public KitpickPlugin(Settings settings) {
@@ -132,13 +130,9 @@ public final class KitpickPlugin extends ServerPlugin
             () -> rescorer.deadlineMillis(deadline.get().millis()),
             latest(NodeSettings.MAX_WINDOW, live)::get,
             new VectorModels(() -> clusterService.state().metadata()),
-            log);
-    catalogs =
-        new CatalogRuntime(
-            runtime,
-            () -> clusterService.state().metadata(),
-            registry,
-            () -> clusterService.localNode().getId());
+            log,
+            clusterService,
+            registry);
     return List.of(rescorer);
   }
 
@@ -210,7 +204,7 @@ public final class KitpickPlugin extends ServerPlugin
 
   @Override
   public List<ActionFilter> getActionFilters() {
-    return List.of(new CatalogSearchFilter(() -> catalogs));
+    return List.of(new CatalogSearchFilter(() -> runtime));
   }
 
   @Override
@@ -239,7 +233,7 @@ public final class KitpickPlugin extends ServerPlugin
 
   @Override
   public List<ActionHandler<? extends ActionRequest, ? extends ActionResponse>> getActions() {
-    return List.of(new ActionHandler<>(StatsAction.INSTANCE, TransportStatsAction.class));
+    return List.of(new ActionHandler<>(StatsResponse.ACTION, TransportStatsAction.class));
   }
 
   @Override

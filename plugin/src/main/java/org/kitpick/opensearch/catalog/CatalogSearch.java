@@ -13,8 +13,9 @@ import org.kitpick.opensearch.guard.FirstStageFailure;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.rescore.NeedSearch;
-import org.kitpick.opensearch.rescore.OnFailure;
+import org.kitpick.opensearch.rescore.NodeRuntime;
 import org.kitpick.opensearch.rescore.Options;
+import org.kitpick.opensearch.rescore.Options.OnFailure;
 import org.kitpick.opensearch.rescore.RequestExt;
 import org.kitpick.opensearch.rescore.UserSearch;
 import org.kitpick.opensearch.stats.Statistics.Count;
@@ -45,7 +46,6 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   static final int DEFAULT_SIZE = 10;
   private static final int MOST_HITS = 10_000;
 
-  private final CatalogRuntime runtime;
   private final SearchRequest request;
   private final KitpickQueryBuilder asked;
   private final Task task;
@@ -56,13 +56,12 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   private final int end;
 
   private CatalogSearch(
-      CatalogRuntime runtime,
+      NodeRuntime node,
       SearchRequest request,
       KitpickQueryBuilder asked,
       Task task,
       Catalog catalog) {
-    super(runtime.node());
-    this.runtime = runtime;
+    super(node);
     this.request = request;
     this.asked = asked;
     this.task = task;
@@ -135,10 +134,10 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
    * @throws IllegalArgumentException where it asks no catalog
    */
   static CatalogSearch of(
-      CatalogRuntime runtime, SearchRequest request, KitpickQueryBuilder asked, Task task) {
-    Catalog catalog = Catalog.of(request, runtime.metadata().get());
+      NodeRuntime node, SearchRequest request, KitpickQueryBuilder asked, Task task) {
+    Catalog catalog = Catalog.of(request, node.cluster().state().metadata());
     Refusals.check(request, RequestExt.optionsOf(request));
-    return new CatalogSearch(runtime, request, asked, task, catalog);
+    return new CatalogSearch(node, request, asked, task, catalog);
   }
 
   @Override
@@ -238,7 +237,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
               : QueryBuilders.boolQuery().must(source.query()).filter(asked.condition()));
     }
     SearchRequest search = NeedSearch.beside(request, source, leftMillis());
-    search.setParentTask(runtime.nodeId().get(), task.getId());
+    search.setParentTask(node.cluster().localNode().getId(), task.getId());
     return search;
   }
 
@@ -246,7 +245,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
     try (XContentBuilder json = JsonXContent.contentBuilder().value(body);
         XContentParser parser =
             JsonXContent.jsonXContent.createParser(
-                runtime.registry(), LoggingDeprecationHandler.INSTANCE, json.toString())) {
+                node.registry(), LoggingDeprecationHandler.INSTANCE, json.toString())) {
       return SearchSourceBuilder.fromXContent(parser);
     } catch (IOException | RuntimeException e) { // parsers of queries throw what they like
       throw new RescoreFailure(

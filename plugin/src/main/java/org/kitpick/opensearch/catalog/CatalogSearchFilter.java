@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.catalog;
 
 import java.util.function.Supplier;
+import org.kitpick.opensearch.rescore.NodeRuntime;
 import org.opensearch.action.ActionRequest;
 import org.opensearch.action.fieldcaps.FieldCapabilitiesRequest;
 import org.opensearch.action.search.SearchAction;
@@ -18,10 +19,10 @@ import org.opensearch.tasks.Task;
  */
 public final class CatalogSearchFilter implements ActionFilter {
 
-  private final Supplier<CatalogRuntime> runtime;
+  private final Supplier<NodeRuntime> runtime;
 
   /** The runtime is there once the node has started. */
-  public CatalogSearchFilter(Supplier<CatalogRuntime> runtime) {
+  public CatalogSearchFilter(Supplier<NodeRuntime> runtime) {
     this.runtime = runtime;
   }
 

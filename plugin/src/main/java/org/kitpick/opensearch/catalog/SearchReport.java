@@ -78,11 +78,7 @@ record SearchReport(Map<String, Object> values, List<RescoreAnswer.Hit> ranked, 
     RescoreAnswer.Hit result = ranked.get(rank - 1);
     values.put("api", result.id());
     values.put("rank", rank);
-    values.put("score", result.score());
-    if (result.probability() != null) {
-      values.put("probability", result.probability());
-    }
-    values.put("reasons", result.reasons());
+    result.explain(values);
     return values;
   }
 }

@@ -7,16 +7,17 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
 import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
+import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.server.HttpClients;
 import org.kitpick.opensearch.server.Privileged;
+import org.opensearch.ExceptionsHelper;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.core.common.bytes.BytesArray;
 import org.opensearch.core.xcontent.MediaTypeRegistry;
@@ -188,34 +189,15 @@ public final class HttpRescorer implements AutoCloseable {
   }
 
   private static boolean isBrokenConnection(Throwable failure) {
-    return find(failure, IOException.class) != null && find(failure, RescoreFailure.class) == null;
+    return named(failure).reason() == FailureReason.CONNECTION;
   }
 
   private static RescoreFailure named(Throwable failure) {
-    RescoreFailure unread = find(failure, RescoreFailure.class);
-    if (unread != null) {
-      return unread;
-    }
-    IOException broken = find(failure, IOException.class);
+    Throwable ours = ExceptionsHelper.unwrap(failure, RescoreFailure.class); // of the body's reader
+    Throwable broken = ours == null ? ExceptionsHelper.unwrap(failure, IOException.class) : null;
     return broken == null
-        ? new RescoreFailure(FailureReason.INTERNAL, causeOf(failure).getClass().getSimpleName())
+        ? Failures.of(ours == null ? failure : ours)
         : new RescoreFailure(FailureReason.CONNECTION, broken.getClass().getSimpleName());
-  }
-
-  /** What a future wraps into an exception of its own. */
-  private static Throwable causeOf(Throwable failure) {
-    return failure instanceof CompletionException && failure.getCause() != null
-        ? failure.getCause()
-        : failure;
-  }
-
-  private static <T extends Throwable> T find(Throwable failure, Class<T> type) {
-    for (Throwable each = failure; each != null; each = each.getCause()) {
-      if (type.isInstance(each)) {
-        return type.cast(each);
-      }
-    }
-    return null;
   }
 
   @Override

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.kitpick.opensearch.wire.Candidate;
-import org.kitpick.opensearch.wire.Place;
+import org.kitpick.opensearch.wire.Candidate.Place;
 import org.opensearch.search.SearchHit;
 import org.opensearch.transport.RemoteClusterAware;
 

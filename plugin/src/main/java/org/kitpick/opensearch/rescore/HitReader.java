@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.kitpick.opensearch.wire.Candidate;
-import org.kitpick.opensearch.wire.Place;
+import org.kitpick.opensearch.wire.Candidate.Place;
 import org.kitpick.opensearch.wire.Vectors;
 import org.opensearch.common.document.DocumentField;
 import org.opensearch.common.xcontent.support.XContentMapValues;

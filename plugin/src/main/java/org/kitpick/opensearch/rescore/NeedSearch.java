@@ -1,7 +1,5 @@
 package org.kitpick.opensearch.rescore;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,11 +7,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
 import org.kitpick.opensearch.dsl.Dsl;
+import org.kitpick.opensearch.wire.Json;
 import org.kitpick.opensearch.wire.Need;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.common.unit.TimeValue;
-import org.opensearch.common.xcontent.json.JsonXContent;
-import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.index.query.BoolQueryBuilder;
 import org.opensearch.index.query.QueryBuilder;
 import org.opensearch.index.query.QueryBuilders;
@@ -159,11 +156,7 @@ public final class NeedSearch {
 
   /** A query of which only the JSON is known; the node parses it like one from outside. */
   private static QueryBuilder wrapped(Map<String, Object> query) {
-    try (XContentBuilder json = JsonXContent.contentBuilder()) {
-      return QueryBuilders.wrapperQuery(json.map(query).toString());
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
-    }
+    return QueryBuilders.wrapperQuery(Json.of(json -> json.map(query)));
   }
 
   private static <T> List<T> orEmpty(List<T> list) {

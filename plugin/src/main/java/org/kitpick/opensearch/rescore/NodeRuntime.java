@@ -10,7 +10,9 @@ import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.server.ServerClient;
 import org.kitpick.opensearch.stats.Statistics;
+import org.opensearch.cluster.service.ClusterService;
 import org.opensearch.common.util.concurrent.ThreadContext;
+import org.opensearch.core.xcontent.NamedXContentRegistry;
 
 /**
  * What every processor of a node shares.
@@ -25,6 +27,8 @@ import org.opensearch.common.util.concurrent.ThreadContext;
  * @param maxWindow the most hits of a search that are rescored
  * @param models behind the vectors of this cluster's indexes
  * @param log what an operator reads
+ * @param cluster aliases and their filters, and the name of this node
+ * @param registry knows the queries of all plugins
  */
 public record NodeRuntime(
     Rescorer rescorer,
@@ -36,7 +40,9 @@ public record NodeRuntime(
     LongSupplier deadlineMillis,
     IntSupplier maxWindow,
     VectorModels models,
-    OperatorLog log) {
+    OperatorLog log,
+    ClusterService cluster,
+    NamedXContentRegistry registry) {
 
   /**
    * Why nothing need be prepared for a search, because nobody would rank it; null where somebody

@@ -34,6 +34,14 @@ public record Options(
     Boolean explain,
     Boolean trace) {
 
+  /** What a search answers when it could not be rescored. */
+  public enum OnFailure {
+    /** The first-stage order, and the ext says so. */
+    ORIGINAL,
+    /** An error. */
+    FAIL
+  }
+
   static final int MAX_WINDOW = 1_000;
   private static final int MAX_ROUNDS = 5;
   private static final int MAX_DEADLINE_MILLIS = 600_000;

@@ -43,11 +43,7 @@ record Ranking(
         values.put("fetched", true);
       }
       if (result != null) {
-        values.put("score", result.score());
-        if (result.probability() != null) {
-          values.put("probability", result.probability());
-        }
-        values.put("reasons", result.reasons());
+        result.explain(values);
       }
       return values;
     }

@@ -8,25 +8,22 @@ import java.util.Set;
 import org.opensearch.OpenSearchParseException;
 import org.opensearch.action.search.SearchRequest;
 import org.opensearch.core.common.io.stream.StreamInput;
-import org.opensearch.core.common.io.stream.StreamOutput;
-import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.core.xcontent.XContentParser.Token;
 import org.opensearch.search.SearchExtBuilder;
 
 /** {@code "ext": {"kitpick": {…}}} of a search: the request's own {@link Options}. */
-public final class RequestExt extends SearchExtBuilder {
+public final class RequestExt extends SectionExt {
 
   /** Name of the section. */
   public static final String NAME = "kitpick";
 
-  private final Map<String, Object> values;
   private final Options options;
 
   private final Set<String> unknown;
 
   private RequestExt(Map<String, Object> values) {
-    this.values = Map.copyOf(values);
+    super(Map.copyOf(values));
     Map<String, Object> rest = new HashMap<>(values);
     this.options = Options.read("ext", NAME, rest);
     this.unknown = rest.keySet();
@@ -73,25 +70,5 @@ public final class RequestExt extends SearchExtBuilder {
   @Override
   public String getWriteableName() {
     return NAME;
-  }
-
-  @Override
-  public void writeTo(StreamOutput out) throws IOException {
-    out.writeMap(values);
-  }
-
-  @Override
-  public XContentBuilder toXContent(XContentBuilder builder, Params params) throws IOException {
-    return builder.field(NAME, values);
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof RequestExt ext && values.equals(ext.values);
-  }
-
-  @Override
-  public int hashCode() {
-    return values.hashCode();
   }
 }

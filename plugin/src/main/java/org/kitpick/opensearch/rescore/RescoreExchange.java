@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
+import java.util.function.LongSupplier;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.wire.Need;
@@ -23,6 +24,24 @@ import org.opensearch.search.SearchHit;
  */
 final class RescoreExchange extends TimedExchange<Ranking> {
 
+  /**
+   * One search to be rescored.
+   *
+   * @param firstCall the call before anything was fetched
+   * @param documents the window
+   * @param need how further documents are searched for
+   * @param rounds how often
+   * @param left milliseconds until its deadline
+   * @param fullTime whether that is all the time that pipeline and node give
+   */
+  record Job(
+      RescoreCall firstCall,
+      Documents documents,
+      NeedSearch need,
+      int rounds,
+      LongSupplier left,
+      boolean fullTime) {}
+
   private final Job job;
   private volatile Ranking best;
 
@@ -34,13 +53,13 @@ final class RescoreExchange extends TimedExchange<Ranking> {
 
   /** Completes at the deadline at the latest, on any thread. */
   CompletableFuture<Ranking> run(Rescorer rescorer) {
-    return within(job.leftMillis(), () -> ask(rescorer, job.firstCall(), job.documents(), 0))
+    return within(job.left().getAsLong(), () -> ask(rescorer, job.firstCall(), job.documents(), 0))
         .handle(this::bestOrFailure);
   }
 
   private void ask(Rescorer rescorer, RescoreCall call, Documents documents, int rounds) {
     boolean fullTime = job.fullTime() && rounds == 0;
-    byte[] body = call.toJson(serviceMillis(job.leftMillis()));
+    byte[] body = call.toJson(serviceMillis(job.left().getAsLong()));
     step(
         rescorer.call(body, documents.ids(), fullTime),
         given -> {
@@ -86,7 +105,7 @@ final class RescoreExchange extends TimedExchange<Ranking> {
 
   private CompletableFuture<Found> fetch(Need need) {
     CompletableFuture<Found> all = CompletableFuture.completedFuture(new Found(List.of(), false));
-    for (SearchRequest request : job.need().requests(need, job.leftMillis())) {
+    for (SearchRequest request : job.need().requests(need, job.left().getAsLong())) {
       all = all.thenCombine(found(request), (found, more) -> joined(found, more, request));
     }
     return all;

@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Set;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
+import org.kitpick.opensearch.rescore.Options.OnFailure;
+import org.kitpick.opensearch.rescore.RescoreExchange.Job;
 import org.kitpick.opensearch.stats.Statistics.Count;
 import org.kitpick.opensearch.wire.RescoreCall;
 import org.opensearch.action.search.SearchRequest;

@@ -1,15 +1,12 @@
 package org.kitpick.opensearch.rescore;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.kitpick.opensearch.wire.Json;
 import org.opensearch.core.common.bytes.BytesReference;
-import org.opensearch.core.xcontent.MediaTypeRegistry;
-import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.search.SearchHit;
 import org.opensearch.search.builder.SearchSourceBuilder;
 import org.opensearch.search.fetch.StoredFieldsContext;
@@ -77,11 +74,7 @@ record SourceView(FetchSourceContext asked, FetchSourceContext brought) {
 
   private BytesReference filtered(SearchHit hit) {
     Map<String, Object> kept = asked.getFilter().apply(hit.getSourceAsMap());
-    try (XContentBuilder json = MediaTypeRegistry.contentBuilder(MediaTypeRegistry.JSON)) {
-      return BytesReference.bytes(json.map(kept));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
-    }
+    return Json.of(json -> json.map(kept));
   }
 
   /** What the search engine makes of a search that says something, nothing, or a part. */

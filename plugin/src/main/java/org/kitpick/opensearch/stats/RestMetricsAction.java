@@ -28,7 +28,7 @@ public final class RestMetricsAction extends ServerHandler {
   protected RestChannelConsumer prepare(RestRequest request, Actions actions) {
     return channel ->
         actions.execute(
-            StatsAction.INSTANCE,
+            StatsResponse.ACTION,
             new StatsRequest(),
             new RestResponseListener<>(channel) {
               @Override

@@ -28,6 +28,6 @@ public final class RestStatsAction extends ServerHandler {
     StatsRequest wanted = new StatsRequest(nodes);
     wanted.timeout(request.param("timeout"));
     return channel ->
-        actions.execute(StatsAction.INSTANCE, wanted, new NodesResponseRestListener<>(channel));
+        actions.execute(StatsResponse.ACTION, wanted, new NodesResponseRestListener<>(channel));
   }
 }

@@ -2,6 +2,7 @@ package org.kitpick.opensearch.stats;
 
 import java.io.IOException;
 import java.util.List;
+import org.opensearch.action.ActionType;
 import org.opensearch.action.FailedNodeException;
 import org.opensearch.action.support.nodes.BaseNodesResponse;
 import org.opensearch.cluster.ClusterName;
@@ -13,6 +14,13 @@ import org.opensearch.core.xcontent.XContentBuilder;
 /** What the nodes counted, by node id. */
 public final class StatsResponse extends BaseNodesResponse<NodeStats>
     implements ToXContentFragment {
+
+  /**
+   * The action by which nodes ask each other, under {@code cluster:monitor} with the other
+   * statistics. Its name is what a role must be allowed to see them.
+   */
+  public static final ActionType<StatsResponse> ACTION =
+      new ActionType<>("cluster:monitor/kitpick/stats", StatsResponse::new);
 
   /** Of a cluster. */
   public StatsResponse(

@@ -28,7 +28,7 @@ public final class TransportStatsAction
       ActionFilters actionFilters,
       Rescorer rescorer) {
     super(
-        StatsAction.NAME,
+        StatsResponse.ACTION.name(),
         threadPool,
         clusterService,
         transportService,

@@ -1,9 +1,9 @@
 package org.kitpick.opensearch.wire;
 
-import java.io.IOException;
+import java.util.LinkedHashMap;
 import java.util.List;
-import org.opensearch.core.xcontent.ToXContentObject;
-import org.opensearch.core.xcontent.XContentBuilder;
+import java.util.Map;
+import java.util.Objects;
 
 /**
  * A document as the rescorer sees it.
@@ -31,40 +31,37 @@ public record Candidate(
     boolean deprecated,
     String effect,
     List<String> needs,
-    List<String> gives)
-    implements ToXContentObject {
+    List<String> gives) {
 
-  @Override
-  public XContentBuilder toXContent(XContentBuilder json, Params params) throws IOException {
-    json.startObject().field("id", id);
-    json.field("category", category).field("tool", tool).field("api", api).field("text", text);
-    if (vector != null) {
-      json.field("vector", vector);
-    }
-    if (place != null) {
-      write(json, place);
-    }
-    if (deprecated) {
-      json.field("deprecated", true);
-    }
-    if (effect != null) {
-      json.field("effect", effect);
-    }
-    if (!needs.isEmpty()) {
-      json.field("needs", needs);
-    }
-    if (!gives.isEmpty()) {
-      json.field("gives", gives);
-    }
-    return json.endObject();
+  /** As the service reads it. */
+  Map<String, Object> asMap() {
+    Map<String, Object> map = new LinkedHashMap<>();
+    map.put("id", id);
+    map.put("category", category);
+    map.put("tool", tool);
+    map.put("api", api);
+    map.put("text", text);
+    map.put("vector", vector);
+    map.put("first", place == null ? null : place.asMap());
+    map.put("deprecated", deprecated ? true : null);
+    map.put("effect", effect);
+    map.put("needs", needs.isEmpty() ? null : needs);
+    map.put("gives", gives.isEmpty() ? null : gives);
+    map.values().removeIf(Objects::isNull);
+    return map;
   }
 
-  /** One fused order is all that a search tells: no ranking by words, none by vectors. */
-  private static void write(XContentBuilder json, Place place) throws IOException {
-    json.startObject("first").field("rank", place.rank());
-    if (Float.isFinite(place.score())) {
-      json.field("score", place.score());
+  /**
+   * Where the first stage had a document. One fused order is all that a search tells: no ranking by
+   * words, none by vectors.
+   *
+   * @param rank position from 1
+   * @param score the first stage's score; NaN where it computed none
+   */
+  public record Place(int rank, float score) {
+
+    private Map<String, Object> asMap() {
+      return Float.isFinite(score) ? Map.of("rank", rank, "score", score) : Map.of("rank", rank);
     }
-    json.endObject();
   }
 }

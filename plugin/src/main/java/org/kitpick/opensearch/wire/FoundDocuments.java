@@ -3,7 +3,6 @@ package org.kitpick.opensearch.wire;
 import static java.util.Comparator.reverseOrder;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -24,9 +23,7 @@ import java.util.stream.Collectors;
 import org.kitpick.opensearch.server.Totals;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.hash.MessageDigests;
-import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.xcontent.ToXContent;
-import org.opensearch.core.xcontent.XContentBuilder;
 import org.opensearch.search.SearchHit;
 
 /**
@@ -168,15 +165,15 @@ public final class FoundDocuments {
   }
 
   private static String frame(SearchResponse answer) {
-    try (XContentBuilder json = JsonXContent.contentBuilder()) {
-      json.startObject().field("timed_out", answer.isTimedOut());
-      if (answer.getAggregations() != null) {
-        answer.getAggregations().toXContent(json, ToXContent.EMPTY_PARAMS);
-      }
-      return json.endObject().toString();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
-    }
+    return Json.of(
+            json -> {
+              json.startObject().field("timed_out", answer.isTimedOut());
+              if (answer.getAggregations() != null) {
+                answer.getAggregations().toXContent(json, ToXContent.EMPTY_PARAMS);
+              }
+              json.endObject();
+            })
+        .utf8ToString();
   }
 
   /** A source in two parts. Its objects hold what a query asked for, and differ from the next. */
@@ -207,11 +204,7 @@ public final class FoundDocuments {
   }
 
   private static String json(Map<String, Object> map) {
-    try (XContentBuilder json = JsonXContent.contentBuilder()) {
-      return json.map(map).toString();
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
-    }
+    return Json.of(json -> json.map(map)).utf8ToString();
   }
 
   /** Writes fields of an object that has some: all rounds, and the documents if they are apart. */

@@ -29,7 +29,17 @@ public record RescoreAnswer(
   private static final int MAX_REASONS = 50;
 
   /** One document of the answer; {@code probability} is null where it was not scored. */
-  public record Hit(String id, float score, Double probability, List<String> reasons) {}
+  public record Hit(String id, float score, Double probability, List<String> reasons) {
+
+    /** Adds to a report of a search what the service says of the document. */
+    public void explain(Map<String, Object> report) {
+      report.put("score", score);
+      if (probability != null) {
+        report.put("probability", probability);
+      }
+      report.put("reasons", reasons);
+    }
+  }
 
   /**
    * Reads an answer about documents with these ids.

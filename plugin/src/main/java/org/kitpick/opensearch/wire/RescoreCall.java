@@ -1,15 +1,13 @@
 package org.kitpick.opensearch.wire;
 
-import java.io.IOException;
-import java.io.UncheckedIOException;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
-import org.opensearch.common.xcontent.json.JsonXContent;
 import org.opensearch.core.common.bytes.BytesReference;
-import org.opensearch.core.xcontent.ToXContentObject;
-import org.opensearch.core.xcontent.XContentBuilder;
 
 /**
  * Body of {@code POST /v1/rescore}.
@@ -33,8 +31,7 @@ public record RescoreCall(
     List<Candidate> fetched,
     Set<String> completeTools,
     boolean passages,
-    boolean explain)
-    implements ToXContentObject {
+    boolean explain) {
 
   /** The same call with more documents in it. */
   public RescoreCall with(List<Candidate> allFetched, Set<String> complete) {
@@ -44,55 +41,25 @@ public record RescoreCall(
 
   /** The body as UTF-8 JSON; the answer is of no use after {@code deadlineMillis}. */
   public byte[] toJson(long deadlineMillis) {
-    try (XContentBuilder json = JsonXContent.contentBuilder()) {
-      toXContent(
-          json, new MapParams(Map.of("deadline_ms", Long.toString(Math.max(1, deadlineMillis)))));
-      return BytesReference.toBytes(BytesReference.bytes(json));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e); // a builder over memory reads and writes nothing else
-    }
-  }
-
-  @Override
-  public XContentBuilder toXContent(XContentBuilder json, Params params) throws IOException {
-    json.startObject().field("protocol", 1).field("query", query);
-    if (profile != null) {
-      json.field("profile", profile);
-    }
+    Map<String, Object> body = new LinkedHashMap<>();
+    body.put("protocol", 1);
+    body.put("query", query);
+    body.put("profile", profile);
     // All of them: the page is cut here, so that pages of one search fit together.
-    json.field("k", candidates.size() + fetched.size());
-    String deadline = params.param("deadline_ms");
-    if (deadline != null) {
-      json.field("deadline_ms", Long.parseLong(deadline));
-    }
-    if (vector != null) {
-      json.field("vector", vector);
-    }
-    if (vectorModel != null) {
-      json.field("vector_model", vectorModel);
-    }
-    write(json, "candidates", candidates);
-    if (!fetched.isEmpty()) {
-      write(json, "fetched", fetched);
-    }
-    if (!completeTools.isEmpty()) {
-      json.field("complete_tools", new TreeSet<>(completeTools));
-    }
-    if (passages) {
-      json.field("passages", true);
-    }
-    if (explain) {
-      json.field("explain", true);
-    }
-    return json.endObject();
+    body.put("k", candidates.size() + fetched.size());
+    body.put("deadline_ms", Math.max(1, deadlineMillis));
+    body.put("vector", vector);
+    body.put("vector_model", vectorModel);
+    body.put("candidates", candidates.stream().map(Candidate::asMap).toList());
+    body.put("fetched", orNull(fetched.stream().map(Candidate::asMap).toList()));
+    body.put("complete_tools", orNull(new TreeSet<>(completeTools)));
+    body.put("passages", passages ? true : null);
+    body.put("explain", explain ? true : null);
+    body.values().removeIf(Objects::isNull);
+    return BytesReference.toBytes(Json.of(json -> json.map(body)));
   }
 
-  private static void write(XContentBuilder json, String name, List<Candidate> items)
-      throws IOException {
-    json.startArray(name);
-    for (Candidate item : items) {
-      item.toXContent(json, EMPTY_PARAMS);
-    }
-    json.endArray();
+  private static Object orNull(Collection<?> values) {
+    return values.isEmpty() ? null : values;
   }
 }

@@ -7,13 +7,13 @@ import java.io.OutputStreamWriter;
 import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.IntPredicate;
 import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
-import org.opensearch.common.xcontent.json.JsonXContent;
-import org.opensearch.core.xcontent.XContentBuilder;
 
 /**
  * Body of {@code POST /v1/search}.
@@ -61,22 +61,21 @@ public record SearchCall(
     return body.toByteArray();
   }
 
-  private String head(int protocol, long deadlineMillis) throws IOException {
-    try (XContentBuilder json = JsonXContent.contentBuilder()) {
-      json.startObject().field("protocol", protocol).field("query", query).field("index", index);
-      json.field("committed", committed).field("k", k);
-      json.field("tenant", tenant).field("principals", principals);
-      if (filter != null) {
-        json.field("filter", filter);
-      }
-      if (profile != null) {
-        json.field("profile", profile);
-      }
-      if (explain) {
-        json.field("explain", true);
-      }
-      return json.field("deadline_ms", Math.max(1, deadlineMillis)).endObject().toString();
-    }
+  private String head(int protocol, long deadlineMillis) {
+    Map<String, Object> head = new LinkedHashMap<>();
+    head.put("protocol", protocol);
+    head.put("query", query);
+    head.put("index", index);
+    head.put("committed", committed);
+    head.put("k", k);
+    head.put("tenant", tenant);
+    head.put("principals", principals);
+    head.put("filter", filter);
+    head.put("profile", profile);
+    head.put("explain", explain ? true : null);
+    head.put("deadline_ms", Math.max(1, deadlineMillis));
+    head.values().removeIf(Objects::isNull);
+    return Json.of(json -> json.map(head)).utf8ToString();
   }
 
   /** Most of a body are texts and ids: little time makes them a quarter. */

@@ -28,6 +28,7 @@ import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.guard.WaitingLine;
 import org.kitpick.opensearch.http.HttpRescorer;
+import org.kitpick.opensearch.rescore.Options.OnFailure;
 import org.kitpick.opensearch.stats.PrometheusText;
 import org.kitpick.opensearch.stats.Statistics;
 import org.opensearch.cluster.metadata.Metadata;
@@ -204,12 +205,6 @@ public class OutageTests extends OpenSearchTestCase {
 
   private NodeRuntime node(HttpRescorer service, int most, boolean enabled, Statistics statistics) {
     OperatorLog log = new OperatorLog(System::nanoTime);
-    var memory =
-        new HierarchyCircuitBreakerService(
-                Settings.EMPTY,
-                List.of(new BreakerSettings(HeapShare.NAME, 1_000_000, 1.0)),
-                new ClusterSettings(Settings.EMPTY, ClusterSettings.BUILT_IN_CLUSTER_SETTINGS))
-            .getBreaker(HeapShare.NAME);
     CircuitBreaker breaker =
         new CircuitBreaker(() -> 3, () -> TimeUnit.MINUTES.toNanos(1), System::nanoTime);
     for (int i = 0; open && i < 3; i++) {
@@ -225,7 +220,7 @@ public class OutageTests extends OpenSearchTestCase {
             breaker,
             share,
             new WaitingLine(share, executor, System::nanoTime),
-            new HeapShare(() -> memory),
+            heap(),
             () -> most,
             statistics,
             log);
@@ -239,7 +234,19 @@ public class OutageTests extends OpenSearchTestCase {
         () -> deadlineMillis,
         () -> 1_000,
         new VectorModels(() -> Metadata.EMPTY_METADATA),
-        log);
+        log,
+        null,
+        null);
+  }
+
+  private static HeapShare heap() {
+    var memory =
+        new HierarchyCircuitBreakerService(
+                Settings.EMPTY,
+                List.of(new BreakerSettings(HeapShare.NAME, 1_000_000, 1.0)),
+                new ClusterSettings(Settings.EMPTY, ClusterSettings.BUILT_IN_CLUSTER_SETTINGS))
+            .getBreaker(HeapShare.NAME);
+    return new HeapShare(() -> memory);
   }
 
   private HttpRescorer at(int port) {

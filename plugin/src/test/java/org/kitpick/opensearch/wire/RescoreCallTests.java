@@ -5,6 +5,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.kitpick.opensearch.wire.Candidate.Place;
 import org.kitpick.opensearch.wire.WireFixtures.Fixture;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
