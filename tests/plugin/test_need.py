@@ -22,6 +22,8 @@ pytestmark = pytest.mark.needs("jdk")
 SECRET = "zebra"
 """A word that only forbidden documents hold."""
 
+NEEDING = {"vector_field": "vector", "query_path": "query.bool.must.0.match.text.query"}
+
 
 @pytest.fixture(scope="module", autouse=True)
 def catalog(search: Search) -> None:
@@ -44,8 +46,7 @@ def catalog(search: Search) -> None:
     for n in range(6):
         items[f"d{n:02d}"].update(tenant="acme", allowed=["alice", "bob"], vector=[1.0, -n / 6, 0.0, 0.0])
     search.index("catalog", items, shards=2)
-    processor = {"vector_field": "vector", "query_path": "query.bool.must.0.match.text.query"}
-    search.put("/_search/pipeline/needing", {**PIPELINE, "response_processors": [{"kitpick": processor}]})
+    search.put("/_search/pipeline/needing", {**PIPELINE, "response_processors": [{"kitpick": NEEDING}]})
     alias = {"index": "catalog", "alias": "of-acme", "filter": {"term": {"tenant": "acme"}}}
     search.call("POST", "/_aliases", {"actions": [{"add": alias}]})
 
@@ -130,6 +131,25 @@ class TestLimits:
         assert report(answer)["rounds"] == 2
         assert report(answer)["degraded"] == [{"stage": "fetch", "reason": "2 rounds are over"}]
 
+    def test_no_more_is_fetched_than_the_pipeline_allows(self, search: Search, double: Double) -> None:
+        """In all rounds together; of a tool that is read in part it does not say that all is there."""
+        processor = {**NEEDING, "max_fetched": 7}
+        search.put("/_search/pipeline/few", {**PIPELINE, "response_processors": [{"kitpick": processor}]})
+        wanted = iter(["Weather/tool0", "Weather/tool1", "Weather/tool2"])
+        vector = base64.b64encode(struct.pack("<4f", 1.0, 1.0, 0.0, 0.0)).decode()
+
+        def insatiable(call: Call) -> dict[str, Any]:
+            more = {"apis_of_tools": [next(wanted)], "neighbours": {"vector": vector, "k": 1}}
+            return {**backwards(call), "need": more}
+
+        with double.behaving(answering(insatiable)):
+            answer = search({"query": bool_query(), "size": 30}, "catalog", "few")
+            fetched = [len(call.get("fetched", ())) for call in double.calls]
+            claimed = [call.get("complete_tools") for call in double.calls]
+        assert fetched == [0, 5, 7]
+        assert claimed == [None, ["Weather/tool0"], ["Weather/tool0"]]
+        assert report(answer)["degraded"] == [{"stage": "fetch", "reason": "2 rounds are over"}]
+
     def test_nothing_new_ends_them_too(self, search: Search, double: Double) -> None:
         with double.behaving(needing("Weather/no-such-tool")):
             answer = search_with(search, bool_query())
@@ -142,6 +162,21 @@ class TestLimits:
             answer = search_with(search, bool_query())
         assert report(answer)["status"] == "rescored"
         assert report(answer)["degraded"][0]["reason"].endswith("could not be used: first_stage")
+
+    def test_where_another_cluster_is_away_no_tool_is_claimed_whole(
+        self, search: Search, double: Double
+    ) -> None:
+        away = {"seeds": ["127.0.0.1:1"], "skip_unavailable": True}
+        search.put("/_cluster/settings", {"transient": {"cluster.remote.away": away}})
+        try:
+            with double.behaving(needing("Weather/tool1")):
+                answer = search_with(search, bool_query(), "catalog,away:catalog")
+                _, second = double.calls
+        finally:
+            search.put("/_cluster/settings", {"transient": {"cluster.remote.away.*": None}})
+        assert answer["_clusters"]["skipped"] == 1
+        assert len(second["fetched"]) == 4
+        assert "complete_tools" not in second
 
     def test_rounds_can_be_switched_off(self, search: Search, double: Double) -> None:
         with double.behaving(needing("Weather/tool1")):

@@ -148,6 +148,8 @@ class TestLimitsChangeWithoutARestart:
             said = report(search({"ext": {"kitpick": {"window": 15}}}))
             assert len(double.calls[0]["candidates"]) == said["window"] == 6
         assert said["degraded"] == [{"stage": "window", "reason": "kitpick.max_window is 6"}]
+        with setting(search, "kitpick.max_window", 30):
+            assert "degraded" not in report(search({"size": 3})), "its window is 20"
 
     def test_but_neither_the_place_nor_what_is_out_of_bounds(self, search: Search) -> None:
         for name, value in (("kitpick.endpoint", "http://example.org"), ("kitpick.max_window", 0)):

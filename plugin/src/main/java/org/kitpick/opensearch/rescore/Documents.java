@@ -40,15 +40,21 @@ final class Documents {
     fetched.addAll(other.fetched);
   }
 
-  /** These and those of {@code found} that are new. */
-  Documents with(List<SearchHit> found) {
+  /** These and those of {@code found} that are new, at most so many of them. */
+  Documents with(List<SearchHit> found, int most) {
     Documents larger = new Documents(this);
     for (SearchHit hit : found) {
-      if (!larger.known.contains(identity(hit))) {
+      boolean room = larger.fetched.size() < fetched.size() + most;
+      if (room && !larger.known.contains(identity(hit))) {
         larger.fetched.add(reader.read(hit, larger.add(hit), null));
       }
     }
     return larger;
+  }
+
+  /** Whether all of these are among them. */
+  boolean hold(List<SearchHit> found) {
+    return found.stream().map(Documents::identity).allMatch(known::contains);
   }
 
   /** What the rescorer did not see of these documents, though it should, in words. */

@@ -30,14 +30,12 @@ public final class NeedSearch {
   private final Page page;
   private final Question question;
   private final FieldNames names;
-  private final int limit;
 
-  NeedSearch(SearchRequest original, Page page, Question question, FieldNames names, int limit) {
+  NeedSearch(SearchRequest original, Page page, Question question, FieldNames names) {
     this.original = original;
     this.page = page;
     this.question = question;
     this.names = names;
-    this.limit = limit;
   }
 
   /** Why documents can't be fetched for this search at all; null where they can. */
@@ -60,17 +58,17 @@ public final class NeedSearch {
         : null;
   }
 
-  /** At most two searches that together bring what is wanted. */
-  List<SearchRequest> requests(Need need, long leftMillis) {
+  /** At most two searches that together bring what is wanted, each no more than {@code most}. */
+  List<SearchRequest> requests(Need need, int most, long leftMillis) {
     List<SearchRequest> requests = new ArrayList<>();
     if (!need.tools().isEmpty()) {
       BoolQueryBuilder query = QueryBuilders.boolQuery();
       query.filter(QueryBuilders.termsQuery(names.toolKey(), need.tools()));
       restrictions().forEach(query::filter);
-      requests.add(request(query, limit, leftMillis));
+      requests.add(request(query, most, leftMillis));
     }
     if (need.vector() != null && !names.vector().isEmpty()) {
-      int k = Math.min(need.k(), limit);
+      int k = Math.min(need.k(), most);
       requests.add(request(nearest(need.vector(), k), k, leftMillis));
     }
     return requests;

@@ -12,7 +12,7 @@ import org.opensearch.search.pipeline.PipelineProcessingContext;
  *
  * @param from first hit of the page
  * @param size hits on the page
- * @param window how many hits are rescored; null where no window processor says it
+ * @param window how many hits are to be rescored; null where no window processor says it
  * @param widened whether the request was changed to bring the whole window
  * @param away why it was not, where the service could not have ranked it; null: it could, or the
  *     search is none to rank
@@ -49,6 +49,11 @@ record Page(
         SourceView.WHOLE,
         null,
         null);
+  }
+
+  /** How many hits are to be rescored, whatever the operator allows. */
+  int window(Options options) {
+    return window == null ? options.window() : window;
   }
 
   /** Behind the last hit of the page. */

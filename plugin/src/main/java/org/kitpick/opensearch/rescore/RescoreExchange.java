@@ -31,6 +31,7 @@ final class RescoreExchange extends TimedExchange<Ranking> {
    * @param documents the window
    * @param need how further documents are searched for
    * @param rounds how often
+   * @param maxFetched how many, all rounds together
    * @param left milliseconds until its deadline
    * @param fullTime whether that is all the time that pipeline and node give
    */
@@ -39,6 +40,7 @@ final class RescoreExchange extends TimedExchange<Ranking> {
       Documents documents,
       NeedSearch need,
       int rounds,
+      int maxFetched,
       LongSupplier left,
       boolean fullTime) {}
 
@@ -79,6 +81,8 @@ final class RescoreExchange extends TimedExchange<Ranking> {
       result.complete(ranking.withUnanswered(obstacle));
     } else if (rounds >= job.rounds()) {
       result.complete(ranking.withUnanswered(rounds + " rounds are over"));
+    } else if (room(ranking) == 0) {
+      result.complete(ranking.withUnanswered("max_fetched is " + job.maxFetched()));
     } else {
       step(
           fetch(need),
@@ -89,35 +93,45 @@ final class RescoreExchange extends TimedExchange<Ranking> {
 
   private void askAgain(Rescorer rescorer, RescoreCall call, Need need, Found found, int rounds) {
     Ranking ranking = best;
-    Documents larger = ranking.documents().with(found.hits());
+    Documents larger = ranking.documents().with(found.hits(), room(ranking));
     if (larger.fetched().size() == ranking.documents().fetched().size()) {
       result.complete(ranking);
       return;
     }
     Set<String> complete = new HashSet<>(call.completeTools());
-    if (!found.truncated()) {
+    if (!found.truncated() && larger.hold(found.hits())) {
       complete.addAll(need.tools());
     }
     ask(rescorer, call.with(larger.fetched(), complete), larger, rounds + 1);
   }
 
+  private int room(Ranking ranking) {
+    return job.maxFetched() - ranking.documents().fetched().size();
+  }
+
   private record Found(List<SearchHit> hits, boolean truncated) {}
 
+  /** Documents that are there already may be among them, so the room says nothing of how many. */
   private CompletableFuture<Found> fetch(Need need) {
     CompletableFuture<Found> all = CompletableFuture.completedFuture(new Found(List.of(), false));
-    for (SearchRequest request : job.need().requests(need, job.left().getAsLong())) {
-      all = all.thenCombine(found(request), (found, more) -> joined(found, more, request));
+    boolean ofTools = !need.tools().isEmpty(); // the first search
+    for (SearchRequest request :
+        job.need().requests(need, job.maxFetched(), job.left().getAsLong())) {
+      int whole = ofTools ? request.source().size() : Integer.MAX_VALUE;
+      all = all.thenCombine(found(request), (found, more) -> joined(found, more, whole));
+      ofTools = false;
     }
     return all;
   }
 
-  private static Found joined(Found found, SearchResponse more, SearchRequest request) {
+  /** Nearest neighbours are as many as were asked for: that says nothing of the tools. */
+  private static Found joined(Found found, SearchResponse more, int whole) {
     SearchHit[] hits = more.getHits().getHits();
     List<SearchHit> together = new ArrayList<>(found.hits());
     together.addAll(Arrays.asList(hits));
-    boolean partial = more.isTimedOut() || more.getFailedShards() > 0;
-    return new Found(
-        together, found.truncated() || partial || hits.length == request.source().size());
+    boolean partial =
+        more.isTimedOut() || more.getFailedShards() > 0 || more.getClusters().getSkipped() > 0;
+    return new Found(together, found.truncated() || partial || hits.length == whole);
   }
 
   private Ranking bestOrFailure(Ranking ranking, Throwable failure) {

@@ -94,7 +94,7 @@ final class ResponseBuilder {
     for (String unread : ranking.documents().unread()) {
       degraded.add(Map.of("stage", "text", "reason", unread));
     }
-    if (options.window() > maxWindow) {
+    if (page.window(options) > maxWindow) {
       degraded.add(Map.of("stage", "window", "reason", "kitpick.max_window is " + maxWindow));
     }
     if (!degraded.isEmpty()) {

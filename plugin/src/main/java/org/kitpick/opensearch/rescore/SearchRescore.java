@@ -100,7 +100,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
   }
 
   private NeedSearch need(Question question) {
-    return new NeedSearch(request, page, question, names, config.maxFetched());
+    return new NeedSearch(request, page, question, names);
   }
 
   private Job job(Question question, Documents documents) {
@@ -126,6 +126,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
         documents,
         need(question),
         options.rounds(),
+        config.maxFetched(),
         () -> deadline - (long) millis(),
         deadline == allowed);
   }
@@ -144,10 +145,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
     SearchResponse built = responses.rescored(ranking, took);
     node.statistics().count(Count.RESCORED);
     node.statistics().add(Count.FETCHED_DOCUMENTS, ranking.documents().fetched().size());
-    if (ranking.unanswered() != null
-        || model.conflict() != null
-        || !ranking.documents().unread().isEmpty()
-        || !ranking.answer().degraded().isEmpty()) {
+    if (ReportExt.of(built).containsKey("degraded")) {
       node.statistics().count(Count.DEGRADED);
     }
     node.statistics().took(took, ranking.serviceMillis());
@@ -170,7 +168,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
   }
 
   private int windowSize() {
-    return page.window() == null ? Math.min(options.window(), maxWindow) : page.window();
+    return Math.min(page.window(options), maxWindow);
   }
 
   private HitReader reader() {

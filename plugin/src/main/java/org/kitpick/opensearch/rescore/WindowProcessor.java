@@ -84,7 +84,8 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
     }
     Page asked = Page.of(request);
     Options said = RequestExt.optionsOf(request);
-    int wanted = Math.min(said.window() == null ? window : said.window(), maxWindow.getAsInt());
+    int whole = said.window() == null ? window : said.window();
+    int wanted = Math.min(whole, maxWindow.getAsInt());
     Map<String, Object> query = Dsl.asMap(source.query());
     boolean read =
         SkipReason.of(request, asked) == null && !isOutOfReach(asked, wanted, said.rounds());
@@ -94,7 +95,7 @@ public final class WindowProcessor extends AbstractProcessor implements SearchRe
       source.from(0).size(Math.max(wanted, (int) asked.end()));
     }
     SourceView shown = widened ? SourceView.widen(source, fields) : SourceView.WHOLE;
-    new Page(asked.from(), asked.size(), wanted, widened, failure, shown, query, request)
+    new Page(asked.from(), asked.size(), whole, widened, failure, shown, query, request)
         .leaveIn(context);
     return request;
   }

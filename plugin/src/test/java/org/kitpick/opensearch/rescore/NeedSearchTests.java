@@ -74,8 +74,8 @@ public class NeedSearchTests extends OpenSearchTestCase {
     ran.source().postFilter(QueryBuilders.termQuery("effect", "read"));
     Page page = new Page(0, 10, 50, true, null, SourceView.WHOLE, null, ran);
     Question question = question(user, page, "rain");
-    NeedSearch search = new NeedSearch(user, page, question, fields(), 50);
-    Map<String, Object> query = Dsl.asMap(search.requests(TOOLS, LEFT).get(0).source().query());
+    NeedSearch search = new NeedSearch(user, page, question, fields());
+    Map<String, Object> query = Dsl.asMap(search.requests(TOOLS, 50, LEFT).get(0).source().query());
     List<?> filters = (List<?>) ((Map<?, ?>) query.get("bool")).get("filter");
     assertEquals("the tool, the search twice, its post filter", 4, filters.size());
     assertFalse(unwrapped(filters.get(1)).toString().contains("public"));
@@ -99,8 +99,8 @@ public class NeedSearchTests extends OpenSearchTestCase {
   public void testWithoutAVectorFieldNoNeighboursAreSearched() {
     FieldNames none = FieldNames.read("t", "tag", new HashMap<>());
     SearchRequest user = user(new SearchSourceBuilder().query(QUERY));
-    NeedSearch search = new NeedSearch(user, WIDENED, question(user, "rain"), none, 50);
-    assertEquals(List.of(), search.requests(NEIGHBOURS, LEFT));
+    NeedSearch search = new NeedSearch(user, WIDENED, question(user, "rain"), none);
+    assertEquals(List.of(), search.requests(NEIGHBOURS, 50, LEFT));
   }
 
   public void testItBringsWhatTheUserAskedToSee() {
@@ -126,8 +126,8 @@ public class NeedSearchTests extends OpenSearchTestCase {
     SearchRequest user = user(new SearchSourceBuilder().query(QUERY).fetchSource("id", null));
     Page page = new Page(0, 10, 50, true, null, shown, null, null);
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
-    NeedSearch search = new NeedSearch(user, page, question(user, "rain"), names, 50);
-    SearchSourceBuilder fetched = search.requests(TOOLS, LEFT).get(0).source();
+    NeedSearch search = new NeedSearch(user, page, question(user, "rain"), names);
+    SearchSourceBuilder fetched = search.requests(TOOLS, 50, LEFT).get(0).source();
     assertEquals(List.of("api", "id"), List.of(fetched.fetchSource().includes()));
   }
 
@@ -151,18 +151,18 @@ public class NeedSearchTests extends OpenSearchTestCase {
     user.source().derivedField("n", "long", new Script("emit(1)"));
     Page unwidened = Page.of(user);
     FieldNames names = FieldNames.read("t", "tag", new HashMap<>());
-    NeedSearch narrow = new NeedSearch(user, unwidened, question(user, "rain"), names, 50);
+    NeedSearch narrow = new NeedSearch(user, unwidened, question(user, "rain"), names);
     assertTrue(narrow.obstacle().contains("kitpick_window"));
   }
 
   private static SearchRequest only(SearchRequest user, Need need) {
-    List<SearchRequest> requests = search(user, "rain").requests(need, LEFT);
+    List<SearchRequest> requests = search(user, "rain").requests(need, 50, LEFT);
     assertEquals(1, requests.size());
     return requests.get(0);
   }
 
   private static NeedSearch search(SearchRequest user, String named) {
-    return new NeedSearch(user, WIDENED, question(user, named), fields(), 50);
+    return new NeedSearch(user, WIDENED, question(user, named), fields());
   }
 
   private static FieldNames fields() {

@@ -100,12 +100,17 @@ public class ResponseBuilderTests extends OpenSearchTestCase {
   }
 
   public void testAWindowThatTheOperatorMadeSmallerIsToldOf() {
-    Page page = new Page(0, 2, null, true, null, SourceView.WHOLE, null, null);
-    SearchResponse small = rescored(response(5), 5, names(5), page, 30);
-    assertEquals(
-        List.of(Map.of("stage", "window", "reason", "kitpick.max_window is 30")),
-        report(small).get("degraded"));
-    assertNull(report(rescored(5, 5, names(5), page)).get("degraded"));
+    Page guessed = new Page(0, 2, null, true, null, SourceView.WHOLE, null, null);
+    Page said = new Page(0, 2, 70, true, null, SourceView.WHOLE, null, null);
+    for (Page page : List.of(guessed, said)) {
+      SearchResponse small = rescored(response(5), 5, names(5), page, 30);
+      assertEquals(
+          List.of(Map.of("stage", "window", "reason", "kitpick.max_window is 30")),
+          report(small).get("degraded"));
+    }
+    assertNull(report(rescored(response(5), 5, names(5), guessed, 50)).get("degraded"));
+    Page less = new Page(0, 2, 20, true, null, SourceView.WHOLE, null, null);
+    assertNull("said", report(rescored(response(5), 5, names(5), less, 30)).get("degraded"));
   }
 
   public void testTheScoreIsExplainedAsItIsShown() {
