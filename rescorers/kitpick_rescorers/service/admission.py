@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from itertools import chain
 
 from kitpick_rescorers.service.errors import Overloaded
 from kitpick_rescorers.service.ticket import Ticket
@@ -74,9 +76,11 @@ def _moved(known: float, seen: float) -> float:
 class AdmittedSearch:
     """A search that is under way, and what is promised to it. Guarded by the lock of the admission."""
 
-    def __init__(self, number: int, extent: Extent, pairs: int, cost: float) -> None:
+    def __init__(self, number: int, extent: Extent, pairs: int, cost: float, owner: str = "") -> None:
         self.number = number
         """Its place in the order of service."""
+        self.owner = owner
+        """Name of the key that asked."""
         self.extent = extent
         self.pairs = pairs
         """That the cross-encoder would read for it."""
@@ -123,13 +127,14 @@ class Admission:
         self._booked_until = -math.inf
         """Until then those who were turned away fill the machine, if all come back when they were told to."""
 
-    def turn_away(self, left: float, pairs: int | None = None) -> None:
+    def turn_away(self, left: float, pairs: int | None = None, owner: str = "") -> None:
         """Refuses a new search that `call` would refuse; it costs next to nothing.
 
         Args:
             left: seconds until its deadline.
             pairs: that the cross-encoder would read for it. None where that is not known: then it is refused
                 only if `call` would refuse it however few they are.
+            owner: name of the key that asks.
 
         Raises:
             Overloaded: there is no time for it.
@@ -137,12 +142,14 @@ class Admission:
         with self._changed:
             self._forget()
             if pairs is not None:
-                self._extent(pairs, left)
-            elif not any(self._fits(extent, self.costs.base, left) for extent in Extent):
+                self._extent(pairs, left, owner)
+            elif not any(self._fits(extent, self.costs.base, left, owner) for extent in Extent):
                 raise self._refusal(left)
 
     @contextmanager
-    def call(self, key: Hashable, first: bool, pairs: int, left: float) -> Iterator[AdmittedSearch]:
+    def call(
+        self, key: Hashable, first: bool, pairs: int, left: float, owner: str = ""
+    ) -> Iterator[AdmittedSearch]:
         """A context for one call of a search: a new one at its first call, and where it is not known.
 
         Args:
@@ -150,11 +157,12 @@ class Admission:
             first: whether this is its first call.
             pairs: that the cross-encoder would read for it.
             left: seconds until its deadline.
+            owner: name of the key that asks.
 
         Raises:
             Overloaded: it could not be answered in time, not even without scores. Nothing was done for it.
         """
-        search = self._found(key, first, pairs, left)
+        search = self._found(key, first, pairs, left, owner)
         try:
             yield search
         except BaseException:
@@ -197,27 +205,27 @@ class Admission:
             self._forget()
             return self._ahead(extent)
 
-    def _found(self, key: Hashable, first: bool, pairs: int, left: float) -> AdmittedSearch:
+    def _found(self, key: Hashable, first: bool, pairs: int, left: float, owner: str) -> AdmittedSearch:
         with self._changed:
             self._forget()
             known = self._searches.get(key, [])
-            search = known[-1] if known and not first else self._new(key, pairs, left)
+            search = known[-1] if known and not first else self._new(key, pairs, left, owner)
             search.kept_until = None
             return search
 
-    def _new(self, key: Hashable, pairs: int, left: float) -> AdmittedSearch:
-        extent = self._extent(pairs, left)
+    def _new(self, key: Hashable, pairs: int, left: float, owner: str) -> AdmittedSearch:
+        extent = self._extent(pairs, left, owner)
         cost = self.costs.of(pairs if extent is Extent.FULL else 0)
         self._last += 1
-        search = AdmittedSearch(self._last, extent, pairs, cost)
+        search = AdmittedSearch(self._last, extent, pairs, cost, owner)
         self._searches.setdefault(key, []).append(search)
         return search
 
-    def _extent(self, pairs: int, left: float) -> Extent:
+    def _extent(self, pairs: int, left: float, owner: str) -> Extent:
         """What there is time for; the only search gets all that its deadline allows."""
-        if self._fits(Extent.FULL, self.costs.of(pairs), left):
+        if self._fits(Extent.FULL, self.costs.of(pairs), left, owner):
             return Extent.FULL
-        if pairs and self._fits(Extent.BARE, self.costs.base, left):
+        if pairs and self._fits(Extent.BARE, self.costs.base, left, owner):
             return Extent.BARE
         raise self._refusal(left)
 
@@ -230,13 +238,23 @@ class Admission:
         what = f"searches under way take {seconds:.1f} s more, {left:.1f} s left"
         return Overloaded(what, max(seconds, self._booked_until - now))
 
-    def _fits(self, extent: Extent, cost: float, left: float) -> bool:
-        ahead = self._ahead(extent)
+    def _fits(self, extent: Extent, cost: float, left: float, owner: str) -> bool:
+        ahead = self._ahead(extent, owner, left)
         return not ahead or (ahead + cost) / SHARES[extent] <= left
 
-    def _ahead(self, extent: Extent) -> float:
-        known = [each for searches in self._searches.values() for each in searches]
-        return sum(each.open for each in known if each.extent is extent) / self._widths[extent]
+    def _ahead(self, extent: Extent, owner: str | None = None, left: float = math.inf) -> float:
+        """Seconds that are promised; for an owner, as far as they keep it from being answered in time.
+
+        What is promised to another owner's searches that are away takes half of that time at most: nobody
+        keeps others out by searches that never go on.
+        """
+        promised: defaultdict[str | None, float] = defaultdict(float)
+        for each in chain.from_iterable(self._searches.values()):
+            if each.extent is extent:
+                counts_whole = each.kept_until is None or each.owner == owner
+                promised[None if counts_whole else each.owner] += each.open
+        whole, most = promised.pop(None, 0.0), SHARES[extent] * left * self._widths[extent] / 2
+        return (whole + sum(min(each, most) for each in promised.values())) / self._widths[extent]
 
     def _leave(self, key: Hashable, search: AdmittedSearch, left: float) -> None:
         with self._changed:

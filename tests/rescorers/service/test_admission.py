@@ -104,6 +104,38 @@ class TestWhatIsPromised:
         assert found == [Extent.FULL] * 5
 
 
+class TestSearchesOfAnotherKeyThatAreAway:
+    """They may never go on, and cost their owner next to nothing."""
+
+    @pytest.fixture(autouse=True)
+    def flood(self, admission: Admission) -> None:
+        for number in range(200):
+            with admission.call(f"flood {number}", True, PAIRS, 60.0, "flood"):
+                pass
+
+    def of_another(self, admission: Admission, key: str) -> Extent:
+        with admission.call(key, True, PAIRS, DEADLINE, "another") as search:
+            return search.extent
+
+    def test_leave_others_half_of_the_time(self, admission: Admission) -> None:
+        admission.turn_away(DEADLINE, PAIRS, "another")
+        half = int(SHARES[Extent.FULL] * DEADLINE / 2 / FULL + 1e-9)
+        extents = [self.of_another(admission, f"{n}") for n in range(half + 1)]
+        assert extents == [Extent.FULL] * half + [Extent.BARE]
+
+    def test_count_whole_for_their_own_key(self, admission: Admission) -> None:
+        with admission.call("flood", True, PAIRS, DEADLINE, "flood") as search:
+            assert search.extent is Extent.BARE
+
+    def test_count_whole_while_a_call_of_theirs_is_served(self, admission: Admission) -> None:
+        before = admission._ahead(Extent.FULL, "another", DEADLINE)
+        with admission.call("flood 0", False, PAIRS, DEADLINE, "flood"):
+            assert admission._ahead(Extent.FULL, "another", DEADLINE) == pytest.approx(before + FULL)
+
+    def test_are_told_to_metrics_as_they_are(self, admission: Admission) -> None:
+        assert admission.ahead(Extent.FULL) > DEADLINE
+
+
 class TestWhoIsTurnedAway:
     def test_before_anything_is_known_of_it_a_search_is_refused_where_any_would_be(
         self, admission: Admission

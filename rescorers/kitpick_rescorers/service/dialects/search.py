@@ -152,7 +152,8 @@ def turn_away(service: Service, body: bytes, ticket: Ticket) -> None:
         return  # what is wrong with it is said where it is decoded
     if not seen.found:
         ticket.shorten(seen.deadline_ms)
-        service.admission.turn_away(ticket.left, _known_pairs(service.default_profile, seen.profile))
+        pairs = _known_pairs(service.default_profile, seen.profile)
+        service.admission.turn_away(ticket.left, pairs, ticket.bearer.name)
 
 
 def _known_pairs(own: Profile, wanted: msgspec.Raw) -> int | None:
@@ -186,7 +187,7 @@ def answer_search(service: Service, call: SearchCall, ticket: Ticket) -> SearchA
     found = whole(call.found, [each.source for each in known])
     key = (ticket.bearer.name, call.tenant, call.index, call.query)
     with (
-        service.admission.call(key, not call.found, profile.pairs, ticket.left) as search,
+        service.admission.call(key, not call.found, profile.pairs, ticket.left, ticket.bearer.name) as search,
         service.admission.serving(search, ticket),
     ):
         return _served(_Led(service, call, found, profile, ticket, search), answer)
