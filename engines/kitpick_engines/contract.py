@@ -216,6 +216,8 @@ class SearchRequest(msgspec.Struct, frozen=True):
     """Sentences that are also searched, see `kitpick_engines.sentences`."""
     model: str = ""
     """Identity of the model that made all vectors; if empty, the model of the index is assumed."""
+    named: bool = False
+    """Whether the texts are names: then stop words count, and sentences have as many candidates."""
 
     def over(self, schema: IndexSchema) -> SearchRequest:
         """The request without vectors if those of the index are of another model, else unchanged."""

@@ -51,10 +51,10 @@ class Terms:
         self._database.get()
 
     @FORKS_WAIT
-    def of_request(self, text: str) -> list[str]:
-        """Distinct terms of a request, in alphabetical order."""
+    def of_request(self, text: str, *, named: bool = False) -> list[str]:
+        """Distinct terms of a request, in alphabetical order; see `request_words`."""
         with self._lock:
-            found = request_terms(self._database.made or self._database.get(), text)
+            found = request_terms(self._database.made or self._database.get(), text, named=named)
             return list(dict.fromkeys(term[:LONGEST_TERM] for term in found))
 
     @FORKS_WAIT
@@ -127,17 +127,18 @@ def field_lengths(fields: list[str]) -> bytes:
     return np.array([min(len(_WORD.findall(field)), 0xFFFF) for field in fields], dtype="<u2").tobytes()
 
 
-def request_words(text: str) -> list[str]:
+def request_words(text: str, *, named: bool = False) -> list[str]:
     """Distinct words of a request, at most `MAX_WORDS`: without stop words, unless there is nothing else.
 
-    They also stay in a name of which they are half: `get_me`, `list-all`. Anything that is not a letter or
-    digit separates words: FTS5 operators, NUL, lone surrogates.
+    They also stay in a name of which they are half: `get_me`, `list-all`; and wherever the text is known to
+    be a name: `named`. Anything that is not a letter or digit separates words: FTS5 operators, NUL, lone
+    surrogates.
     """
     text = _spaced(text[:MAX_CHARACTERS])
     words = dict.fromkeys(word.lower() for word in _WORD.findall(f"{text} {split_identifier(text)}"))
     telling = [word for word in words if word not in STOP_WORDS]
     is_name = len(telling) == 1 and len(text.split()) == 1
-    return (list(words) if is_name or not telling else telling)[:MAX_WORDS]
+    return (list(words) if named or is_name or not telling else telling)[:MAX_WORDS]
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -147,12 +148,12 @@ def prepare(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE VIRTUAL TABLE temp.request_terms USING fts5vocab (temp, request, row)")
 
 
-def request_terms(connection: sqlite3.Connection, text: str) -> list[str]:
-    """Distinct terms of a request as the index holds them, in alphabetical order.
+def request_terms(connection: sqlite3.Connection, text: str, *, named: bool = False) -> list[str]:
+    """Distinct terms of a request as the index holds them, in alphabetical order; see `request_words`.
 
     The connection is in a transaction that is rolled back: what is written here never stays.
     """
-    words = request_words(text)
+    words = request_words(text, named=named)
     if not words:
         return []
     connection.execute("DELETE FROM temp.request")

@@ -28,7 +28,7 @@ def sentences_of(request: str) -> tuple[str, ...]:
 
 def searches_of(request: SearchRequest) -> list[SearchRequest]:
     """A search for the whole request, and one for each of its sentences, with the same filter."""
-    size = min(request.size, SIZE)
+    size = request.size if request.named else min(request.size, SIZE)
     return [
         replace(request, sentences=()),
         *(

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.contracts import SearchedIndex
 from kitpick_rescorers.reading.names import MAX_NAMES, name_key, named
@@ -22,7 +21,7 @@ from kitpick_rescorers.reading.request_reading import Reading
 _SIZE = 200
 """Candidates of the first name that are looked at: many servers have a `search`."""
 _SHORT = 3
-"""Words of a name of which stop words are a part."""
+"""Words of a request that may be a name by its length alone."""
 _READ = 40
 """Documents that are read to compare the path of a call: descriptions hold it, candidates do not."""
 
@@ -36,19 +35,19 @@ class NamedApis(NamedTuple):
     """Ids of those whose path is named, and why they come first."""
 
 
-def names_to_find(reading: Reading, found: Sequence[Candidate]) -> tuple[str, ...]:
+def names_to_find(reading: Reading, found: Sequence[Candidate], size: int) -> tuple[str, ...]:
     """What of a request is searched as a name: what stands in it in quotes or as code, or all of it.
 
     All of it, where something found is called so, because more may be than a first stage proposes, also in
-    the words of what is found ("healthcheck" is "health check"); and where hardly a word of it is searched
-    otherwise: "get help".
+    the words of what is found ("healthcheck" is "health check"); and where it is as short as a name, and more
+    than the `size` that the lexical ranking proposes hold a word of it: "get data".
     """
     whole = reading.whole[:1]
-    words = whole[0].lower().split()[: _SHORT + 1] if whole else []
-    unsearched = 1 < len(words) <= _SHORT and sum(word not in STOP_WORDS for word in words) == 1
+    short = bool(whole) and len(split_identifier(whole[0]).split()) <= _SHORT
+    held = sum(item.lexical is not None for item in found)
     meant = named(found, whole) if whole else {}
     spelt = (split_identifier(item.api).lower() for item in found if item.id in meant)
-    own = (*whole, *spelt) if unsearched or meant else ()
+    own = (*whole, *spelt) if meant or (short and not 0 < held < size) else ()
     return tuple(dict.fromkeys((*own, *reading.names)))[:MAX_NAMES]
 
 
@@ -60,7 +59,7 @@ def find_named(index: SearchedIndex, names: Sequence[str], permitted: Filter) ->
     """
     first, *others = ("_".join(name.split()) for name in names)
     sentences = tuple(Sentence(each, None) for each in others)
-    found = index.search(SearchRequest(first, None, _SIZE, permitted, sentences))
+    found = index.search(SearchRequest(first, None, _SIZE, permitted, sentences, named=True))
     meant = named(found, names)
     paths = {_path_key(name): name for name in names if "/" in name}
     by_path = (

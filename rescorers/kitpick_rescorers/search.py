@@ -346,7 +346,7 @@ class Search:
             read_as=(*translated, *read_as)[:MAX_READ_AS],
         )
         query = query if lost is None else replace(query, degraded=(*query.degraded, lost))
-        return query, self._with_named(request, read_request(query.text), permitted)
+        return query, self._with_named(request, read_request(query.text), size, permitted)
 
     def _read(
         self,
@@ -390,9 +390,11 @@ class Search:
             SearchRequest(words, turned.vector, size, permitted, turned.sentences, turned.model)
         )
 
-    def _with_named(self, request: RescoreRequest, reading: Reading, permitted: Filter) -> RescoreRequest:
+    def _with_named(
+        self, request: RescoreRequest, reading: Reading, size: int, permitted: Filter
+    ) -> RescoreRequest:
         """The request with what it names among its candidates."""
-        names = names_to_find(reading, request.candidates)
+        names = names_to_find(reading, request.candidates, size)
         if not names:
             return request
         by_name = find_named(self._index, names, permitted)

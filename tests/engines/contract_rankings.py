@@ -192,6 +192,19 @@ class RankingContract:
         assert words_of(engine, "what is the weather") == ["s/t/a"]
         assert words_of(engine, "who is it") == ["s/t/b"]
 
+    def test_all_words_of_a_name_count(self, engine):
+        teams = [item(f"s/t/{n}", api="team", description="one team") for n in range(3)]
+        fill(
+            engine,
+            [*teams, item("s/t/all", api="team_all", description="a longer text of them", tool="club")],
+        )
+        named = SearchRequest("team all", None, 1, named=True)
+        assert ids(engine.search(named)) == ["s/t/all"]
+        others = (Sentence("team", None), Sentence("team all", None))
+        assert "s/t/all" in ids(
+            engine.search(msgspec.structs.replace(named, text="one team", sentences=others))
+        )
+
     def test_neighbours_are_by_inner_product_with_a_vector_of_any_length(self, engine):
         fill(engine, [item("s/t/a", unit(1)), item("s/t/b", unit(1, 1)), item("s/t/c", unit(-1))])
         found = engine.neighbours(unit(1) * 2.5, 3, Filter())

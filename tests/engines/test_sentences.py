@@ -54,6 +54,14 @@ def test_every_sentence_is_asked_by_the_filter_of_the_whole():
     ]
 
 
+def test_names_have_as_many_candidates_as_the_first_of_them():
+    wanted = SearchRequest("one", None, 200, sentences=(Sentence("two", None),), named=True)
+    assert [(each.text, each.size, each.named) for each in searches_of(wanted)] == [
+        ("one", 200, True),
+        ("two", 200, True),
+    ]
+
+
 def test_the_best_place_in_any_sentence_counts_in_each_ranking():
     """Sums of 1 / (5 + rank): both 1/6 + 1/6, one 1/6, late 1/7."""
     whole = [candidate("late", lexical=1), candidate("both", dense=9)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema
+from kitpick_engines.contract import Filter, IndexedDocument, IndexSchema, SearchRequest
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.sqlite import SqliteEngine
 from kitpick_rescorers.named_apis import find_named, names_to_find
@@ -56,7 +56,7 @@ def test_several_names_are_found_together(engine: SqliteEngine) -> None:
     ("request_", "searched"),
     [
         ("PutObjectAcl", ("PutObjectAcl", "put object acl")),
-        ("get help", ("get help",)),
+        ("put object", ("put object",)),
         ("why does `put_object_acl` fail?", ("put_object_acl",)),
         ("who may read this file?", ()),
     ],
@@ -67,7 +67,27 @@ def test_the_whole_request_is_searched_as_a_name_where_something_found_is_called
     searched: tuple[str, ...],  # type: ignore[no-untyped-def]
 ) -> None:
     found = [bench.candidate("s3/PutObjectAcl", lexical=1), bench.candidate("s3/PutObject", lexical=2)]
-    assert names_to_find(read_request(request_), found) == searched
+    assert names_to_find(read_request(request_), found, 64) == searched
+
+
+@pytest.mark.parametrize(("held", "searched"), [(0, True), (1, False), (63, False), (64, True)])
+def test_a_short_request_is_searched_as_a_name_unless_all_that_hold_a_word_of_it_are_found(
+    bench,
+    held: int,
+    searched: bool,  # type: ignore[no-untyped-def]
+) -> None:
+    found = [bench.candidate(f"s3/Thing{n}", lexical=n + 1) for n in range(held)]
+    assert names_to_find(read_request("get all data"), found, 64) == ("get all data",) * searched
+    assert names_to_find(read_request("get all of the data"), found, 64) == ()
+
+
+def test_a_name_of_common_words_is_found_although_a_first_stage_does_not_propose_it(tmp_path: Path) -> None:
+    many = [(f"team_{n}", "team") for n in range(300)]
+    with closing(calls(tmp_path, ("club", "team_all"), ("club", "get_all_of_it"), *many)) as engine:
+        proposed = engine.search(SearchRequest("team all", None, 64))
+        assert "team_all" not in [each.api for each in proposed]
+        assert called(engine, "team all") == ["team_all"]
+        assert called(engine, "get_all_of_it", "team all") == ["get_all_of_it", "team_all"]
 
 
 def calls(folder: Path, *names: tuple[str, str]) -> SqliteEngine:

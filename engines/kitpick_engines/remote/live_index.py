@@ -66,7 +66,7 @@ class LiveIndex:
 
     def _ranking(self, request: SearchRequest) -> RankingSearch | None:
         """None where there is nothing to search for."""
-        terms = self._terms.of_request(request.text)
+        terms = self._terms.of_request(request.text, named=request.named)
         if request.size <= 0 or (not terms and request.vector is None):
             return None
         return RankingSearch(request, terms, self._dialect, self._weights)

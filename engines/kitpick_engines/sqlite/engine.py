@@ -379,7 +379,7 @@ class SqliteEngine:
 
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot
-        terms = request_terms(connection, request.text)
+        terms = request_terms(connection, request.text, named=request.named)
         held = (view.term_scores(connection, term, request.filter) for term in terms)
         scores = bm25f(held, len(view.rows))
         found = np.flatnonzero(scores)
