@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import TypeVar
 
 from kitpick_engines.contract import (
     Candidate,
@@ -41,7 +42,7 @@ from kitpick_engines.remote.queries import (
     listed,
     storable,
 )
-from kitpick_engines.remote.server import Json, SearchServer, ServerDialect
+from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
 from kitpick_engines.remote.sources import (
     DOCUMENT_FIELDS,
     document_of,
@@ -49,6 +50,8 @@ from kitpick_engines.remote.sources import (
 )
 from kitpick_engines.remote.state import CatalogState, StateStore
 from kitpick_engines.remote.writer import RemoteWriter, clean, refuse_later
+
+T = TypeVar("T")
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
@@ -175,11 +178,15 @@ class RemoteEngine:
         """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
 
         The hash is empty where somebody else wrote the document again and its words or vector are lost, or it
-        holds something else than its document says: see `integrity`.
+        holds something else than its document says: see `integrity`. An index that somebody deleted on the
+        server holds nothing: the next sync makes it again.
 
         Raises:
             UnknownIndex: there is no index of this name.
         """
+        return _nothing_if_deleted(self._hashes(index, source))
+
+    def _hashes(self, index: str, source: str | None) -> Iterator[tuple[str, str]]:
         wanted: list[Json] = [] if source is None else [{"terms": {"source": storable([source])}}]
         columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "content_hash"]}
         lost = {hit["_id"] for hit in self._stream(index, [*wanted, integrity.lacking()], [], columns)}
@@ -193,11 +200,15 @@ class RemoteEngine:
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         """The restricted documents of a source, ordered by id.
 
-        One that does not say who may see it, because somebody else wrote it, is seen by nobody.
+        One that does not say who may see it, because somebody else wrote it, is seen by nobody. An index that
+        somebody deleted on the server holds none.
 
         Raises:
             UnknownIndex: there is no index of this name.
         """
+        return _nothing_if_deleted(self._restricted(index, source))
+
+    def _restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         for_everybody: Json = {"bool": {"filter": [{"term": {"public": True}}, {"term": {"tenant": ""}}]}}
         wanted: list[Json] = [
             {"terms": {"source": storable([source])}},
@@ -347,6 +358,15 @@ class RemoteEngine:
             if len(page) < body["size"]:
                 return
             after = page[-1]["sort"][0]
+
+
+def _nothing_if_deleted(items: Iterator[T]) -> Iterator[T]:
+    """Items of an index; none where it is not on the server."""
+    try:
+        yield from items
+    except RequestRefused as error:
+        if error.kind != "index_not_found_exception":
+            raise
 
 
 def _shown(state: CatalogState) -> Json:

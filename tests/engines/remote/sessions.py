@@ -314,6 +314,7 @@ class SessionContract:
         for asking in (engine, make_engine(engine.url)):
             with pytest.raises(EngineError, match=rf"{index}.*ingest"):
                 dense_of(asking, unit(1))
+            assert (list(asking.hashes(index)), list(asking.restricted(index, "s"))) == ([], [])
         fill(engine, [item("s/t/b")])
         assert dense_of(engine, unit(1)) == ["s/t/b"]
         shown = engine.server.call("POST", f"/{engine.address.name}/_search", {})["hits"]["hits"]
