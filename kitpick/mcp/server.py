@@ -25,7 +25,7 @@ from kitpick.mcp.credentials import bringing
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick.mcp.listeners import Listeners
 from kitpick.mcp.proxy import Proxy
-from kitpick.mcp.sessions import BoundedSessions
+from kitpick.mcp.sessions import BoundedRequests, BoundedSessions
 from kitpick.mcp.standard_streams import standard_streams
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
@@ -107,7 +107,9 @@ class CatalogServer:
                 f"--host {host}", "others could reach it, and no [[callers]] are configured"
             )
         app = self._server.streamable_http_app(streamable_http_path=PATH, host=host)
-        return self._callers.guarded(BoundedSessions(app))
+        most = self._connections.most
+        of_one = (most + 1) // 2 if self._guarded else most
+        return self._callers.guarded(BoundedRequests(BoundedSessions(app), of_one))
 
     def serve_http(self, host: str, port: int, started: Callable[[str], None]) -> None:
         """Answers over HTTP until interrupted; `started` gets the URL.

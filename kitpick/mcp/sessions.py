@@ -1,16 +1,42 @@
-"""Bounds the sessions that clients of older protocols open over HTTP: no caller takes those of others."""
+"""Bounds what a caller keeps open over HTTP, streams and sessions: no caller takes those of others."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_SESSIONS = 4_000
 """Open at the same time, about 40 KB each; the SDK would refuse all callers beyond 10,000 of anybody."""
 _SESSION = b"mcp-session-id"
 _REFUSED, _GONE = 400, 404
+
+
+class BoundedRequests:
+    """An application that has so many requests of one caller open at a time, endless streams included."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        """Stands behind the check of tokens, which says who the caller is."""
+        self._app = app
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request; 429 where its caller has too many."""
+        caller = _caller_of(scope)
+        if scope["type"] == "http" and self._open[caller] >= self._most:
+            said = f"{self._most:,} requests of this caller are open already: come back later\n"
+            await PlainTextResponse(said, 429, {"retry-after": "1"})(scope, receive, send)
+            return
+        self._open[caller] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open[caller] -= 1
+            if not self._open[caller]:
+                del self._open[caller]
 
 
 class BoundedSessions:
@@ -30,8 +56,7 @@ class BoundedSessions:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        user = scope.get("user")
-        caller = getattr(user, "display_name", "")
+        user, caller = scope.get("user"), _caller_of(scope)
         asked = _session_of(scope["headers"])
         mine = self._open.get(caller)
         if mine and asked in mine:
@@ -69,6 +94,10 @@ class BoundedSessions:
         headers = [(name, value) for name, value in scope["headers"] if name in (b"host", b"origin")]
         asked = {**scope, "method": "DELETE", "headers": [*headers, (_SESSION, session)], "user": user}
         await self._app(asked, _no_body, _unsent)
+
+
+def _caller_of(scope: Scope) -> str:
+    return str(getattr(scope.get("user"), "display_name", ""))
 
 
 def _session_of(headers: Any) -> bytes:  # noqa: ANN401 - pairs of bytes, as ASGI has them

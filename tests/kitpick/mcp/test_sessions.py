@@ -1,13 +1,14 @@
-"""Sessions over HTTP: whoever opens many loses those of their own, and nobody else theirs."""
+"""Sessions and streams over HTTP: whoever opens many loses those of their own, and nobody else theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doors import PATIENCE, serving
 from raw_client import RawClient
 
 from kitpick.catalog import Catalog
@@ -68,6 +69,24 @@ def test_without_callers_all_have_one_bound(settings: Settings, tmp_path: Path) 
     with gateway(tmp_path, settings, most=2, callers="") as http:
         clients = [RawClient(http, "") for _ in range(3)]
         assert [lives(each) for each in clients] == [False, True, True]
+
+
+def test_streams_of_one_caller_without_end_leave_others_half_of_the_connections(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    import httpx2
+
+    (tmp_path / "mcp.toml").write_text(f"max_connections = 8\n{CALLERS}")
+    with (
+        serving("--config", str(tmp_path / "mcp.toml")) as url,
+        ExitStack() as streams,
+        httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=PATIENCE) as http,
+    ):
+        sessions = [RawClient(http, "many").headers() for _ in range(6)]
+        opened = [streams.enter_context(http.stream("GET", "/mcp", headers=each)) for each in sessions]
+        assert [each.status_code for each in opened] == [200] * 4 + [429] * 2
+        assert "4 requests of this caller are open" in opened[-1].read().decode()
+        assert lives(RawClient(http, "few"))
 
 
 def test_another_callers_session_cannot_be_used_listened_to_or_ended(
