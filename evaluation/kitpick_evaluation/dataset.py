@@ -108,7 +108,7 @@ def _check_query(name: str, query: JudgedQuery, known: Set[str]) -> None:
     unknown = sorted(query.relevant - known)
     if unknown:
         raise InvalidDataset(
-            f"dataset {name!r}: query {query.id!r} names {len(unknown)} APIs that the catalog lacks,"
+            f"dataset {name!r}: query {query.id!r} names APIs that the catalog lacks ({len(unknown)}),"
             f" e.g. {unknown[0]!r}: {suggestion(unknown[0], sorted(known)) or 'it is empty'}"
         )
 

@@ -140,6 +140,8 @@ def evaluate(
         timed=timed,
         permitted=filter_of(tenant, principal),
     )
+    if output:
+        check_writable(output)
     with open_judged(dataset, data, queries, catalog, plan) as judged:
         if not (k or metric or gate.floors or gate.drops):
             plan = _fitting(plan, judged)

@@ -26,6 +26,7 @@ from kitpick.cli.progress import progress
 from kitpick.errors import ExitCode
 from kitpick.evaluation.measuring import Plan
 from kitpick_models.locate import find_model, find_set, list_models, list_sets
+from kitpick_models.manifest import card, read_manifest
 from kitpick_models.verify import Verification, verify, verify_set
 from kitpick_rescorers import DEFAULT_PROFILE
 
@@ -92,9 +93,9 @@ def verify_command(
 
 
 @models.command("card")
-def card(name: NameArgument) -> None:
+def card_command(name: NameArgument) -> None:
     """Shows the card of a model: data, licences, results, limits."""
-    text = (find_model(name) / "CARD.md").read_text("utf-8")
+    text = card(read_manifest(find_model(name)))
     if OUT.is_terminal:
         OUT.print(Markdown(text))
     else:

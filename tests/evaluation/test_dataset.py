@@ -21,7 +21,7 @@ def query(id_: str = "q1", text: str = "do it", relevant: str = "a", subset: str
         ([query(), query()], "occurs twice"),
         ([query(text="  ")], "is empty"),
         ([query(relevant="")], "no relevant"),
-        ([query(relevant="ab")], "lacks, e.g. 'b': known are 'a'"),
+        ([query(relevant="ab")], "lacks \\(1\\), e.g. 'b': known are 'a'"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(queries: list[JudgedQuery], reason: str) -> None:

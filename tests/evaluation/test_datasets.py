@@ -113,3 +113,20 @@ def test_grades_beyond_yes_and_no_are_refused(tmp_path: Path, grade: str) -> Non
     (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\nq\t1\t{grade}\n")
     with pytest.raises(InvalidDataset, match=r"test\.tsv"):
         open_dataset(str(tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("judgements", "said"),
+    [
+        ("q\t1\t1\nq\t2\t1\n", "no column 'score'"),
+        ("query-id\tcorpus-id\tscore\nq\t1\n", "could not convert string to float: ''"),
+        (f"query-id\tcorpus-id\tscore\nq\t{'1' * 200_000}\t1\n", "field larger than field limit"),
+    ],
+)
+def test_a_file_without_judgements_is_refused_in_words(tmp_path: Path, judgements: str, said: str) -> None:
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "1", "title": "t", "text": "x"}\n')
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "x"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text(judgements)
+    with pytest.raises(InvalidDataset, match=f"not a judgement file: {said}"):
+        open_dataset(str(tmp_path), tmp_path)

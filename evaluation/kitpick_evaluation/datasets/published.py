@@ -46,12 +46,15 @@ def _judgements(path: Path, source: str) -> dict[str, frozenset[str]]:
     try:
         with TextIOWrapper(open_utf8(path), "utf-8", newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
-                if _is_relevant(row["score"]):
+                if _is_relevant(row["score"] or ""):
                     relevant[row["query-id"]].add(document_id(source, row["corpus-id"]))
     except OSError as error:
         raise InvalidDataset(f"{path}: cannot be read: {error.strerror}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidDataset(f"{path}: not a judgement file: {error!r}") from error
+    except KeyError as error:
+        needed = "its first line has to name query-id, corpus-id and score"
+        raise InvalidDataset(f"{path}: not a judgement file: no column {error}: {needed}") from error
+    except (TypeError, ValueError, csv.Error) as error:
+        raise InvalidDataset(f"{path}: not a judgement file: {error}") from error
     return {query: frozenset(documents) for query, documents in relevant.items()}
 
 

@@ -150,3 +150,10 @@ def test_a_catalog_smaller_than_the_usual_cut_offs_is_measured_as_far_as_it_goes
     assert ran.code == ExitCode.OK, ran.err
     assert "the catalog holds 8 APIs: figures for k = 3, 5" in ran.err
     assert kitpick(*asked, "-k", "10").code == ExitCode.INPUT, "who asks for more is told"
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_asked(tmp_path: Path, kitpick) -> None:
+    absent = tmp_path / "not-there.jsonl"
+    ran = kitpick("eval", "--queries", str(absent), "-p", "dense", "-o", str(tmp_path))
+    assert ran.code == ExitCode.INPUT
+    assert f"{tmp_path}: cannot be written" in ran.err

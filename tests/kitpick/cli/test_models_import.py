@@ -1,8 +1,9 @@
-"""`kitpick models import`: a folder becomes a set that the next ingest and search use."""
+"""`kitpick models import` makes a set that the next ingest and search use; `card` shows a model."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from commands import Run
 
 from kitpick.errors import ExitCode
 from kitpick.settings import Settings
+from kitpick_models.locate import find_model
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
 
@@ -33,3 +35,12 @@ def test_what_cannot_be_imported_ends_with_the_code_for_input(kitpick: Run, tmp_
     refused = kitpick("models", "import", str(tmp_path), "--out", str(tmp_path / "set"))
     assert refused.code == ExitCode.INPUT
     assert "optimum-cli export onnx" in refused.err
+
+
+def test_a_model_shows_its_card_without_the_file_for_readers(kitpick: Run, tmp_path: Path) -> None:
+    shipped = find_model("query-kind")
+    folder = shutil.copytree(shipped, tmp_path / "own")
+    (folder / "CARD.md").unlink()
+    shown = kitpick("models", "card", str(folder))
+    assert shown.code == ExitCode.OK
+    assert shown.out.rstrip() == (shipped / "CARD.md").read_text("utf-8").rstrip()
