@@ -183,6 +183,7 @@ class _Deferral(ABC):
 
         Raises:
             EngineError, RescorerError: the catalog cannot be searched.
+            AsyncRun: what `run` gives has to be awaited.
         """
         prepared = self._preparing(conversation)
         ready = [prepared(call) for call in self._calls(conversation, frozenset(loaded))]
@@ -204,8 +205,6 @@ class _Deferral(ABC):
         one = await asyncio.to_thread(prepared, call)
         if not isinstance(one, ReadyCall):
             return one
-        if not one.tool.is_async:
-            return await asyncio.to_thread(self._ran, one, client)
         answer = await arun_call(one)
         await asyncio.to_thread(self._tell, one, answer, client)
         return answer

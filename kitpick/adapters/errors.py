@@ -44,6 +44,16 @@ class OwnToolClash(KitpickError):
         super().__init__(f"pinned: the name {name[:100]!r} is empty or taken: give the tool another one")
 
 
+class AsyncRun(KitpickError):
+    """A call that has to be awaited, where nothing awaits."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "run: what it gives has to be awaited, and is not awaited here: define it with `async def` for a "
+            "framework that awaits (of a deferral, `aanswers`), or hand in one that waits itself"
+        )
+
+
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
     """Imports of the package behind an extra.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
+from collections.abc import Awaitable
 from functools import wraps
 from typing import Any, Protocol
 
-from kitpick.adapters.tools import Run
+from kitpick.adapters.tools import Run, is_async
 from kitpick.catalog import Catalog
 from kitpick.result import SearchResult
 from kitpick_engines.contract import Filter
@@ -42,7 +42,7 @@ def reporting(
         except KitpickError as error:
             _log.warning("feedback on %s was lost: %s", document.id, error)
 
-    return _async_reported(run, tell) if inspect.iscoroutinefunction(run) else _reported(run, tell)
+    return _async_reported(run, tell) if is_async(run) else _reported(run, tell)
 
 
 class _Tell(Protocol):
@@ -59,6 +59,8 @@ def _reported(run: Run, tell: _Tell) -> Run:
         except Exception:
             tell(document, failed=True)
             raise
+        if isinstance(answer, Awaitable):
+            return _told(answer, document, tell)
         tell(document, failed=False)
         return answer
 
@@ -68,12 +70,17 @@ def _reported(run: Run, tell: _Tell) -> Run:
 def _async_reported(run: Run, tell: _Tell) -> Run:
     @wraps(run)
     async def reported(document: ApiDocument, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - as the API gives
-        try:
-            answer = await run(document, arguments)
-        except Exception:
-            await asyncio.to_thread(tell, document, failed=True)
-            raise
-        await asyncio.to_thread(tell, document, failed=False)
-        return answer
+        return await _told(run(document, arguments), document, tell)
 
     return reported
+
+
+async def _told(answer: Awaitable[Any], document: ApiDocument, tell: _Tell) -> Any:  # noqa: ANN401 - as above
+    """The answer of a call, once its end was told."""
+    try:
+        given = await answer
+    except Exception:
+        await asyncio.to_thread(tell, document, failed=True)
+        raise
+    await asyncio.to_thread(tell, document, failed=False)
+    return given

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from kitpick.adapters.errors import needing
 from kitpick.adapters.retrieval import ToolRetrieval
-from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.adapters.tools import CallableTool, Run, call_beside, callable_tools
 from kitpick.catalog import Catalog
 from kitpick.conversation import Messages, until_request
 from kitpick.result import SearchResult
@@ -41,9 +40,7 @@ class AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:  # noqa: ANN401 - as the API gives
         """Calls the API."""
         try:
-            if self._tool.is_async:
-                return await self._tool.acall(args)
-            return await asyncio.to_thread(self._tool.call, args)
+            return await call_beside(self._tool, args)
         except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
             return {"error": f"{type(error).__name__}: {error}"}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kitpick.adapters.conversation_tools import DESCRIPTION, SEARCH, SEARCH_SCHEMA, ConversationTools
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, as_text
+from kitpick.adapters.tools import CallableTool, as_text, call_beside
 
 with needing("langchain"):
     from langchain_core.messages import BaseMessage, ToolMessage
@@ -59,10 +59,8 @@ class KitpickMiddleware(AgentMiddleware[Any, Any, Any]):
         tool = await asyncio.to_thread(self._called, request)
         if tool is None:
             return await handler(request)
-        if not tool.is_async:
-            return await asyncio.to_thread(_answered, request, tool.call)
         try:
-            answer = await tool.acall(request.tool_call["args"])
+            answer = await call_beside(tool, request.tool_call["args"])
         except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
             return _message(request, f"{type(error).__name__}: {error}", failed=True)
         return _message(request, as_text(answer))

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from kitpick.adapters.tools import CallableTool, OwnTool, as_text
+from kitpick.adapters.errors import AsyncRun
+from kitpick.adapters.tools import CallableTool, OwnTool, as_text, call_beside
 from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_rescorers.search import SearchHit
 
@@ -51,17 +52,23 @@ class ReadyCall(msgspec.Struct, frozen=True):
 
 
 def run_call(ready: ReadyCall) -> CallAnswer:
-    """Runs it; what it raises is the answer."""
+    """Runs it; what it raises is the answer.
+
+    Raises:
+        AsyncRun: it has to be awaited.
+    """
     try:
         return CallAnswer(ready.call, as_text(ready.tool.call(ready.arguments)))
+    except AsyncRun:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
         return CallAnswer(ready.call, f"{type(error).__name__}: {error}", failed=True)
 
 
 async def arun_call(ready: ReadyCall) -> CallAnswer:
-    """`run_call` of one that is awaited."""
+    """`run_call` without blocking the loop; what has to be awaited is."""
     try:
-        return CallAnswer(ready.call, as_text(await ready.tool.acall(ready.arguments)))
+        return CallAnswer(ready.call, as_text(await call_beside(ready.tool, ready.arguments)))
     except Exception as error:  # noqa: BLE001 - as above
         return CallAnswer(ready.call, f"{type(error).__name__}: {error}", failed=True)
 

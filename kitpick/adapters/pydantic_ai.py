@@ -7,7 +7,7 @@ from typing import Any
 
 from kitpick.adapters.conversation_tools import DESCRIPTION, SEARCH, SEARCH_SCHEMA, ConversationTools
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, Run, callable_tools
+from kitpick.adapters.tools import CallableTool, Run, call_beside, callable_tools
 from kitpick.result import SearchResult
 
 with needing("pydantic-ai"):
@@ -62,10 +62,7 @@ class KitpickToolset(AbstractToolset[Any]):
         found = {each.name: each for each in await self._loaded(ctx)}
         if name not in found:
             raise ModelRetry(f"the tool {name[:100]!r} is not there any more: search again")
-        called = found[name]
-        return await (
-            called.acall(tool_args) if called.is_async else asyncio.to_thread(called.call, tool_args)
-        )
+        return await call_beside(found[name], tool_args)
 
     async def _loaded(self, ctx: RunContext[Any]) -> list[CallableTool]:
         return await asyncio.to_thread(self._tools.loaded, _kept(ctx.messages))

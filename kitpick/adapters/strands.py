@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, Run, as_text, callable_tools
+from kitpick.adapters.tools import CallableTool, Run, as_text, call_beside, callable_tools
 from kitpick.result import SearchResult
 
 with needing("strands"):
@@ -23,10 +22,7 @@ def _tool(tool: CallableTool) -> PythonAgentTool:
     async def call(tool_use: ToolUse, **more: Any) -> ToolResult:  # noqa: ANN401 - the framework's
         arguments = tool_use["input"]
         try:
-            if tool.is_async:
-                answer = await tool.acall(arguments)
-            else:
-                answer = await asyncio.to_thread(tool.call, arguments)
+            answer = await call_beside(tool, arguments)
         except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
             return _result(tool_use, f"{type(error).__name__}: {error}", failed=True)
         return _result(tool_use, as_text(answer), failed=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from kitpick.adapters.errors import AsyncRun
 from kitpick.result import SearchResult
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.definitions import render_definitions, sent_arguments
@@ -28,19 +30,26 @@ class CallableTool(msgspec.Struct, frozen=True):
     document: ApiDocument
     run: Run
 
-    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
-        """What the API gives back: an awaitable where `run` is async."""
+    def start(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
+        """What `run` gives: an awaitable where it is async."""
         return self.run(self.document, sent_arguments(self.document, arguments))
 
+    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
+        """What the API gives back.
+
+        Raises:
+            AsyncRun: `run` has to be awaited.
+        """
+        return _there(self.start(arguments))
+
     async def acall(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the API gives
-        """What the API gives back. A `run` that is not async blocks the loop: hand in one that is."""
-        result = self.call(arguments)
-        return await result if isinstance(result, Awaitable) else result
+        """What the API gives back. A `run` that is not async blocks the loop: see `call_beside`."""
+        return await _awaited(self.start(arguments))
 
     @property
     def is_async(self) -> bool:
-        """Whether `run` has to be awaited."""
-        return inspect.iscoroutinefunction(self.run)
+        """Whether `run` is an async function."""
+        return is_async(self.run)
 
 
 class OwnTool(msgspec.Struct, frozen=True):
@@ -57,19 +66,47 @@ class OwnTool(msgspec.Struct, frozen=True):
         name = self.definition.get("name")
         return name if isinstance(name, str) else ""
 
-    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
+    def start(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
         """What `run` gives: an awaitable where it is async."""
         return self.run(dict(arguments))
 
-    async def acall(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
-        """What `run` gives. One that is not async blocks the loop."""
-        result = self.call(arguments)
-        return await result if isinstance(result, Awaitable) else result
+    def call(self, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever it gives
+        """What `run` gives back.
+
+        Raises:
+            AsyncRun: it has to be awaited.
+        """
+        return _there(self.start(arguments))
 
     @property
     def is_async(self) -> bool:
-        """Whether `run` has to be awaited."""
-        return inspect.iscoroutinefunction(self.run)
+        """Whether `run` is an async function."""
+        return is_async(self.run)
+
+
+def is_async(run: Callable[..., Any]) -> bool:
+    """Whether it is an async function, or an object whose `__call__` is one."""
+    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(type(run).__call__)
+
+
+async def call_beside(tool: CallableTool | OwnTool, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as above
+    """What a call gives back, without blocking the loop: what is not async runs in a worker thread."""
+    if tool.is_async:
+        return await _awaited(tool.start(arguments))
+    return await _awaited(await asyncio.to_thread(tool.start, arguments))
+
+
+async def _awaited(result: Any) -> Any:  # noqa: ANN401 - as above
+    return await result if isinstance(result, Awaitable) else result
+
+
+def _there(result: Any) -> Any:  # noqa: ANN401 - as above
+    """What a call gave, if it does not have to be awaited."""
+    if not isinstance(result, Awaitable):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()
+    raise AsyncRun
 
 
 def callable_tools(result: SearchResult, run: Run) -> list[CallableTool]:

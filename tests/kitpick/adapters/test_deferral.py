@@ -14,11 +14,12 @@ import pytest
 from provider_rules import breaches, functions, item_breaches, namespace_breaches
 
 from kitpick.adapters.deferral import SEARCH, AnthropicDeferral, Namespaces, OpenAIDeferral
-from kitpick.adapters.errors import CatalogTooLarge, OwnToolClash, UnknownPinnedTool
+from kitpick.adapters.errors import AsyncRun, CatalogTooLarge, OwnToolClash, UnknownPinnedTool
 from kitpick.adapters.tools import OwnTool
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
 from kitpick_engines.contract import Filter
+from kitpick_engines.document import ApiDocument
 from kitpick_rescorers.errors import EmptyCatalog
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.filterwarnings("ignore")]
@@ -438,11 +439,35 @@ def test_what_the_provider_keeps_is_said_to_be_loaded(catalog: Catalog, calls: A
     assert answer["output"] == '{"weather":"rain"}'
 
 
-def test_an_async_run_is_awaited(catalog: Catalog, calls: Any) -> None:
-    deferral = OpenAIDeferral(catalog, calls.arun, pinned=[id_of(catalog, "get_weather")])
+class AsyncObject:
+    """Calls an API as a client does: no function, and awaited all the same."""
+
+    def __init__(self, calls: Any) -> None:
+        self.calls = calls
+
+    async def __call__(self, document: ApiDocument, arguments: dict[str, Any]) -> Any:
+        return await self.calls.arun(document, arguments)
+
+
+@pytest.mark.parametrize(
+    "run_of",
+    [
+        lambda calls: calls.arun,
+        lambda calls: lambda document, given: calls.arun(document, dict(given)),
+        AsyncObject,
+    ],
+    ids=["function", "lambda", "object"],
+)
+def test_what_has_to_be_awaited_is_by_aanswers_and_refused_by_answers(
+    catalog: Catalog, calls: Any, run_of: Any
+) -> None:
+    deferral = OpenAIDeferral(catalog, run_of(calls), pinned=[id_of(catalog, "get_weather")])
     (name,) = [tool["name"] for tool in deferral.tools if tool["type"] == "function"]
-    (answer,) = asyncio.run(deferral.aanswers([called("c", name, city="Paris")]))
+    talk = [called("c", name, city="Paris")]
+    (answer,) = asyncio.run(deferral.aanswers(talk))
     assert answer["output"] == '{"weather":"rain"}'
+    with pytest.raises(AsyncRun, match="has to be awaited"):
+        deferral.answers(talk)
 
 
 def test_hidden_tools_are_neither_registered_nor_found(catalog: Catalog, calls: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kitpick.adapters.feedback import reporting
-from kitpick.adapters.tools import callable_tools
+from kitpick.adapters.tools import call_beside, callable_tools
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
@@ -49,6 +49,27 @@ def test_an_async_run_stays_async(catalog: Catalog, calls: Any) -> None:
     assert tool.is_async
     assert asyncio.run(tool.acall({"city": "Paris"})) == {"weather": "rain"}
     assert said(catalog) == (["ann"], [])
+
+
+def test_what_is_awaited_later_is_told_when_it_is_done(catalog: Catalog, calls: Any) -> None:
+    result = catalog.search(RAIN)
+
+    async def broken(document: ApiDocument, arguments: dict[str, Any]) -> Any:
+        raise OSError("the server is gone")
+
+    def starting(run: Any) -> Any:
+        def start(document: ApiDocument, arguments: dict[str, Any]) -> Any:
+            return run(document, arguments)
+
+        return start
+
+    working = reporting(starting(calls.arun), catalog, result, client="ann")
+    failing = reporting(starting(broken), catalog, result, client="bob")
+    first, second = (callable_tools(result, run)[0] for run in (working, failing))
+    assert asyncio.run(call_beside(first, {"city": "Paris"})) == {"weather": "rain"}
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(call_beside(second, {"city": "Paris"}))
+    assert said(catalog) == (["ann"], ["bob"])
 
 
 def test_no_call_fails_for_its_feedback(
