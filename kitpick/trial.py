@@ -23,7 +23,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.text import storable
 from kitpick_evaluation.interleaving import Drafted, Score, Team, team_draft
 from kitpick_foundation.decoding import decode_as
-from kitpick_foundation.disk import BUSY_SECONDS, full_disk, is_full, use_write_ahead_log
+from kitpick_foundation.disk import BUSY_SECONDS, connect_beside, cure, is_frozen, use_write_ahead_log
 from kitpick_foundation.errors import KitpickError
 from kitpick_foundation.fork_gate import FORKS_WAIT
 from kitpick_foundation.forks import fork_lock
@@ -304,17 +304,18 @@ class ProfileTrial:
             with (
                 FORKS_WAIT,
                 self._lock,
-                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection,
+                closing(connect_beside(self.path)) as connection,
                 connection,
             ):
                 tables = _tables(connection)
                 if "plan" not in tables and (tables or not make):
                     raise NoTrialFile(self.path) if make else NoTrial(self.path)
-                use_write_ahead_log(connection, BUSY_SECONDS)
-                connection.execute("PRAGMA secure_delete = ON")
+                if not is_frozen(self.path):
+                    use_write_ahead_log(connection, BUSY_SECONDS)
+                    connection.execute("PRAGMA secure_delete = ON")
                 yield connection
         except sqlite3.Error as error:
-            why = full_disk(self.path) if is_full(error) else error
+            why = f"{error}{cure(error, self.path)}"
             raise EngineUnavailable(f"{self.path}: the trial cannot be read or written: {why}") from error
 
 

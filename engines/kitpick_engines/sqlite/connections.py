@@ -97,7 +97,9 @@ class ConnectionPool:
         """
         with translated(self._path):
             if not create and not self._path.exists():
-                raise EngineUnavailable(f"{self._path}: no catalog here yet; call ensure() first")
+                raise EngineUnavailable(
+                    f"{self._path}: there is no catalog here, or not any more: open it again"
+                )
             connection = self._open(write=True)
         try:
             with FORKS_WAIT, translated(self._path):
@@ -216,6 +218,8 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if is_damage(error):
             raise unreadable(path, error) from error
+        if path.is_dir():
+            raise EngineUnavailable(f"{path}: it is a folder: name the file of a catalog") from error
         cure = full_disk(path) if is_full(error) or not has_room(path) else _cure(str(error))
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:

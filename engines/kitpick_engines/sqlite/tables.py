@@ -127,15 +127,21 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
-        refuse_other_format(int(version))
+        refuse_other_format(int(version), _file_of(connection))
         refuse_programs(connection)
         return True
     if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
         return False
-    raise CorruptStore("the file is a SQLite database, but not a kitpick catalog: choose another path")
+    what = "a SQLite database, but not a kitpick catalog: choose another path"
+    raise CorruptStore(f"{_file_of(connection)}: {what}")
 
 
-def refuse_other_format(version: int) -> None:
+def _file_of(connection: sqlite3.Connection) -> str:
+    _, _, file = connection.execute("PRAGMA database_list").fetchone()
+    return str(file)
+
+
+def refuse_other_format(version: int, file: str) -> None:
     """Refuses a layout that this version does not read.
 
     Raises:
@@ -143,7 +149,7 @@ def refuse_other_format(version: int) -> None:
     """
     if version != FORMAT:
         cure = "upgrade kitpick" if version > FORMAT else "move it away and ingest its sources again"
-        raise OtherFormat(f"the catalog has format {version}, this version reads {FORMAT}: {cure}")
+        raise OtherFormat(f"{file}: the catalog has format {version}, this version reads {FORMAT}: {cure}")
 
 
 def create_catalog(connection: sqlite3.Connection) -> None:

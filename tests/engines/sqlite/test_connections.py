@@ -22,7 +22,7 @@ from kitpick_engines.sqlite import SqliteEngine
 def test_nothing_is_created_before_the_first_index(tmp_path):
     with closing(SqliteEngine(tmp_path / "tools.db")) as engine:
         assert engine.search(SearchRequest("weather", None, 5)) == []
-        with pytest.raises(EngineUnavailable, match="ensure"), engine.writing("apis"):
+        with pytest.raises(EngineUnavailable, match="no catalog here"), engine.writing("apis"):
             pass
         with pytest.raises(UnknownIndex):
             list(engine.hashes("apis"))
@@ -61,8 +61,13 @@ def test_a_database_of_something_else_is_refused(tmp_path):
     path = tmp_path / "tools.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (x)")
-    with pytest.raises(CorruptStore, match="not a kitpick catalog"):
+    with pytest.raises(CorruptStore, match=r"tools\.db: .*not a kitpick catalog"):
         SqliteEngine(path)
+
+
+def test_a_folder_in_place_of_a_catalog_is_called_so(tmp_path):
+    with pytest.raises(EngineUnavailable, match="it is a folder: name the file of a catalog"):
+        SqliteEngine(tmp_path)
 
 
 def test_a_damaged_catalog_is_named_with_the_cure(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -49,6 +51,25 @@ def test_both_profiles_answer_and_a_choice_is_a_point_for_who_drew_it(
     assert report.winner is None
     assert "does not say yet which is better" in report.summary
     assert [hit.rank for hit in found.hits] == [1, 2, 3, 4]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of folders are those of POSIX here")
+def test_a_trial_in_a_read_only_folder_is_reported_and_its_end_is_refused_with_the_cause() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        trial = ProfileTrial(Path(name) / "trial.db")
+        trial.start(TrialPlan("bm25", "dense"))
+        Path(name).chmod(0o555)
+        superuser = os.geteuid() == 0
+        if superuser:
+            os.seteuid(65534)
+        try:
+            assert trial.report().answers == 0
+            with pytest.raises(EngineUnavailable, match="its folder is read-only for this user"):
+                trial.end("stopped")
+        finally:
+            if superuser:
+                os.seteuid(0)
+            Path(name).chmod(0o755)
 
 
 def test_a_request_with_a_profile_or_a_budget_of_its_own_takes_no_part(
