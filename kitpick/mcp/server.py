@@ -123,6 +123,9 @@ class CatalogServer:
             host,
             port,
             http=patient_for(_PATIENCE, self._connections),
+            ws="none",  # a connection that becomes a web socket is counted as open for ever
+            proxy_headers=False,
+            server_header=False,
             log_level="warning",
             log_config=None,
             timeout_graceful_shutdown=_DRAIN_SECONDS,

@@ -89,6 +89,23 @@ def test_streams_of_one_caller_without_end_leave_others_half_of_the_connections(
         assert lives(RawClient(http, "few"))
 
 
+def test_no_connection_becomes_a_web_socket(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a library for them is installed, uvicorn takes it, and the connection is never counted as closed.
+
+    Nobody asks for a token before: so many requests as there may be connections kept everybody out.
+    """
+    from kitpick.mcp import server
+    from kitpick.mcp.config import Caller, McpConfig
+
+    configured: list[Any] = []
+    monkeypatch.setattr(server._Uvicorn, "run", lambda self: configured.append(self.config))
+    with Catalog.open(settings=settings) as catalog:
+        own = server.CatalogServer(catalog, McpConfig(), Caller("local"))
+        own.serve_http("127.0.0.1", 0, print)
+    (config,) = configured
+    assert config.ws == "none"
+
+
 def test_another_callers_session_cannot_be_used_listened_to_or_ended(
     settings: Settings, tmp_path: Path
 ) -> None:
