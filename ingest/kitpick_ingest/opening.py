@@ -91,6 +91,9 @@ def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
             shown_url(text), f"{kind} are read from a folder", "fetch it, and name the folder"
         )
     if at_url == "fetched" and is_url(text):
+        if "@" in split_url(text).netloc:
+            cure = "leave them out, and give them with --header Authorization=VARIABLE"
+            raise UnknownSource(shown_url(text), "holds a user or a password", cure)
         return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
     return READERS[kind].open(Target(text, name, live))
 

@@ -104,6 +104,8 @@ def adapt(
             )
     else:
         with open_judged(dataset, data, queries, catalog, plan) as judged:
+            if judged.unanswerable:
+                note(f"{len(judged.unanswerable):,} requests without a right API take no part")
             adapted = adapt_to_requests(
                 judged,
                 profile,

@@ -177,3 +177,10 @@ def test_a_url_without_a_host_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(UnknownSource) as caught:
         open_source(url)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://ann:secret@host/x.json", "openapi:https://secret@host/x"])
+def test_credentials_in_a_url_are_refused_with_the_cure_and_not_shown(url: str) -> None:
+    with pytest.raises(UnknownSource, match=r"holds a user or a password.*--header") as caught:
+        open_source(url)
+    assert "secret" not in str(caught.value)

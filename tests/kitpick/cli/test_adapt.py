@@ -77,6 +77,17 @@ def test_a_fit_is_not_thrown_away_for_too_few_requests(
     assert "19 requests are too few to fit the vectors to: it takes 20" in ran.err
 
 
+@pytest.mark.usefixtures("slang")
+def test_requests_that_nothing_serves_are_said_to_take_no_part(
+    tmp_path: Path, kitpick: Callable[..., Ran]
+) -> None:
+    few = Path(given_few(tmp_path))
+    few.write_text(few.read_text() + '\n{"query": "sing me a song", "relevant": []}\n')
+    ran = kitpick("adapt", "--no-vectors", "--queries", str(few))
+    assert ran.code == ExitCode.OK, ran.err
+    assert "1 requests without a right API take no part" in ran.err
+
+
 def test_a_result_that_cannot_be_written_is_refused_before_anything_is_asked(
     tmp_path: Path, kitpick: Callable[..., Ran]
 ) -> None:
