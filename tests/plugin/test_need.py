@@ -178,6 +178,19 @@ class TestLimits:
         assert len(second["fetched"]) == 4
         assert "complete_tools" not in second
 
+    def test_a_filter_that_holds_the_text_itself_stays_one(self, search: Search, double: Double) -> None:
+        """A user of the tenant `acme` searches for it, under a filter that is written as a `match`."""
+        item = {"category": "Weather", "tool": "tool1", "api": "a", "tool_key": "Weather/tool1"}
+        ours = {**item, "text": "the weather at acme", "tenant": "acme"}
+        theirs = {**item, "text": f"something else {SECRET}", "tenant": "globex"}
+        search.index("named", {"ours": ours, "theirs": theirs})
+        query = {"bool": {"must": [{"match": {"text": "acme"}}, {"match": {"tenant": "acme"}}]}}
+        with double.behaving(needing("Weather/tool1")):
+            answer = search_with(search, query, "named")
+            assert SECRET not in str(double.calls)
+        assert report(answer)["status"] == "rescored"
+        assert ids(answer) == ["ours"]
+
     def test_rounds_can_be_switched_off(self, search: Search, double: Double) -> None:
         with double.behaving(needing("Weather/tool1")):
             search_with(search, bool_query(), ext={"kitpick": {"rounds": 0}})

@@ -12,8 +12,8 @@ import java.util.Objects;
  * never let more through.
  *
  * <p>Only two leaves are taken as scoring alone: a text query for exactly the text that is sent to
- * the rescorer, and a {@code knn} query without its filter. Whatever is not understood is kept, as
- * a filter, as it stands.
+ * the rescorer, and a {@code knn} query without its filter; and of those that must all match, only
+ * one. Whatever is not understood is kept, as a filter, as it stands.
  */
 public final class Restriction {
 
@@ -82,10 +82,7 @@ public final class Restriction {
 
   private Map<String, Object> ofBool(Map<String, Object> body) {
     List<Object> filters = new ArrayList<>(Dsl.clauses(body.get("filter")));
-    Dsl.clauses(body.get("must")).stream()
-        .map(this::restrict)
-        .filter(Objects::nonNull)
-        .forEach(filters::add);
+    filters.addAll(ofMust(Dsl.clauses(body.get("must"))));
     Map<String, Object> should = ofShould(body);
     if (should != null) {
       filters.add(should);
@@ -98,6 +95,23 @@ public final class Restriction {
       kept.put("must_not", body.get("must_not"));
     }
     return kept.isEmpty() ? null : Map.of("bool", kept);
+  }
+
+  /**
+   * Of several clauses that would all be set free, any may be a filter that happens to hold the
+   * same text, such as the name of a tenant who searches for that: they are kept.
+   */
+  private List<?> ofMust(List<?> must) {
+    List<Map<String, Object>> kept = new ArrayList<>();
+    int free = 0;
+    for (Object clause : must) {
+      Map<String, Object> restriction = restrict(clause);
+      free += clause.equals(restriction) || checked(clause).containsKey("match_all") ? 0 : 1;
+      if (restriction != null) {
+        kept.add(restriction);
+      }
+    }
+    return free > 1 ? must : kept;
   }
 
   /** Where nothing else has to match, one clause must, also where the query says that none need. */

@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.dsl;
 
+import java.util.List;
 import java.util.Map;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.common.xcontent.json.JsonXContent;
@@ -51,6 +52,23 @@ public class RestrictionTests extends OpenSearchTestCase {
             "{'bool': {"
                 + scored
                 + ", 'should': [{'term': {'a': 1}}], 'minimum_should_match': 1}}"));
+  }
+
+  /** A tenant's name may be what somebody searches for. */
+  public void testOfSeveralClausesWithTheTextAnyMayBeAFilter() {
+    for (String both :
+        List.of(
+            "[{'match': {'text': 'rain'}}, {'match': {'tenant': 'rain'}}]",
+            "[{'bool': {'should': [{'match': {'text': 'rain'}}]}}, {'match': {'tenant': 'rain'}}]",
+            "[{'knn': {'v': {'vector': [1], 'k': 5}}}, {'match': {'tenant': 'rain'}}]")) {
+      assertEquals(
+          parsed("{'bool': {'filter': " + both + "}}"),
+          restriction("{'bool': {'must': " + both + "}}"));
+    }
+  }
+
+  public void testAClauseThatEverythingMatchesIsNoFilter() {
+    assertNull(restriction("{'bool': {'must': [{'match_all': {}}, {'match': {'text': 'rain'}}]}}"));
   }
 
   public void testOneShouldClauseThatScoresSetsAllFree() {
