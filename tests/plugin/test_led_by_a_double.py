@@ -60,8 +60,14 @@ def test_what_a_longer_ranking_was_made_without_is_told(search: Search, double: 
 
 @pytest.mark.parametrize(
     "written",
-    [{"kitpick": 1}, {"query": {"of_a_later_version": {}}}, {"size": -3}, {"ext": {"kitpick": {"k": "x"}}}],
-    ids=["unknown key", "unknown query", "negative size", "wrong ext"],
+    [
+        {"kitpick": 1},
+        {"query": {"of_a_later_version": {}}},
+        {"query": {"kitpick": {"text": "a file"}}},
+        {"size": -3},
+        {"ext": {"kitpick": {"k": "x"}}},
+    ],
+    ids=["unknown key", "unknown query", "the same query again", "negative size", "wrong ext"],
 )
 def test_a_search_that_nobody_reads_is_an_invalid_answer(
     search: Search, double: Double, written: dict[str, Any]
@@ -69,6 +75,7 @@ def test_a_search_that_nobody_reads_is_an_invalid_answer(
     """And no defect of the plugin, as its log would say."""
     with double.behaving(leading(written)):
         answer = asked(search)
+        assert len(double.calls) == 1
     assert (report(answer)["status"], report(answer)["reason"]) == ("degraded", "invalid_answer")
 
 

@@ -230,6 +230,10 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
    */
   private SearchRequest written(Map<?, ?> body) {
     SearchSourceBuilder source = parsed(body);
+    if (source.query() instanceof KitpickQueryBuilder) {
+      throw new RescoreFailure(
+          FailureReason.INVALID_ANSWER, "the service wants to be asked what it was asked");
+    }
     if (asked.condition() != null) {
       source.query(
           source.query() == null
