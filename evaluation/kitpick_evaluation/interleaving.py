@@ -100,5 +100,6 @@ class Score(msgspec.Struct, frozen=True):
             The ends in [0, 1], on a grid of 1/2000, rounded outwards.
         """
         kept = [step / _GRID for step in range(1, _GRID) if self.evidence(step / _GRID) < 1 / alpha]
-        low, high = (kept[0], kept[-1]) if kept else (self.share or 0.5, self.share or 0.5)
+        between = self.candidate / max(1, self.decided)  # what is kept lies between two steps of the grid
+        low, high = (kept[0], kept[-1]) if kept else (between, between)
         return max(0.0, low - 1 / _GRID), min(1.0, high + 1 / _GRID)

@@ -76,6 +76,11 @@ def test_a_very_long_trial_stays_finite() -> None:
     assert 0.66 < low <= 2 / 3 <= high < 0.67
 
 
+def test_a_very_long_trial_that_one_profile_always_wins_has_its_interval_there() -> None:
+    assert Score(baseline=400_000).interval(0.05) == (0.0, 1 / 2000)
+    assert Score(candidate=400_000).interval(0.05) == (1 - 1 / 2000, 1.0)
+
+
 def _ends(probability: float, answers: int, draws: random.Random) -> str | None:
     """The result of a trial that is looked at after every answer."""
     baseline = candidate = 0

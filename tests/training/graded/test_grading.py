@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import convert_to
@@ -129,6 +130,9 @@ def test_batches_hold_what_is_found_and_labelled_and_repeat_lists_of_earlier_one
     text = (folder / "002.txt").read_text("utf-8")
     assert text.count("### ") == 4
     assert " :: Delete one " in text
+    make_batches(replace(job, batches=50), {"w-0"}, lines.append)
+    assert lines[-1].startswith("no request is left")
+    assert all(any(not each.again for each in found.lists) for found in read_batches(folder))
 
 
 def api_of(number: int) -> WrittenApi:
@@ -179,6 +183,13 @@ def test_a_reader_names_numbers_by_grade_or_writes_all_grades(graded):
 def test_grades_that_do_not_fit_are_refused_with_their_line(graded, lines, reason):
     with pytest.raises(InvalidGrades, match=reason):
         graded(*lines)
+
+
+def test_grades_in_another_encoding_are_refused_with_their_line(graded, tmp_path):
+    graded('{"list": 1}', "[0, 0, 2]")
+    (tmp_path / "001.grades").write_bytes(b'{"list": 1}\n{"list": 2, "2": [\xa01]}\n')
+    with pytest.raises(InvalidGrades, match="line 2: neither grades"):
+        read_grades(tmp_path / "001.grades")
 
 
 def test_grades_that_slipped_to_the_next_list_are_noticed(tmp_path):

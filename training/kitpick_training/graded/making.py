@@ -111,6 +111,9 @@ def make_batches(job: BatchJob, graded: Container[str], progress: Callable[[str]
             number = earlier[-1].number + 1 if earlier else 1
             count = job.size - min(_REPEATS, len(earlier))
             taken, drawn = drawn[:count], drawn[count:]
+            if not taken:
+                progress("no request is left that is worth grading and has no grades")
+                break
             fresh = [BatchList(each, split_of_asked(each, apis), finder.candidates(each)) for each in taken]
             batch = GradingBatch(number, number % job.readers, tuple(with_repeats(fresh, earlier, number)))
             batch.write(job.folder, apis)

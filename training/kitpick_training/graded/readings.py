@@ -61,7 +61,7 @@ def read_grades(path: Path) -> BatchReading:
     if not path.is_file():
         raise MissingData(path)
     batch = read_batch(path.with_suffix(".json"))
-    lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
+    lines = [line for line in path.read_bytes().splitlines() if line.strip()]
     if len(lines) != len(batch.lists):
         raise InvalidGrades(path, len(lines), f"{len(batch.lists)} lists have {len(lines)} lines: one each")
     pairs = zip(lines, batch.lists, strict=True)
@@ -73,7 +73,7 @@ def read_grades(path: Path) -> BatchReading:
     return reading
 
 
-def _grades(path: Path, place: int, line: str, each: BatchList) -> Grades:
+def _grades(path: Path, place: int, line: bytes, each: BatchList) -> Grades:
     count = len(each.candidates)
     try:
         found = decode_as(line, list[int] | dict[str, int | list[int]])
