@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from kitpick_models.errors import UnsupportedModel
 from kitpick_models.manifest import MANIFEST, Manifest, read_manifest
 from kitpick_models.runtime import load_encoder
 from kitpick_models.settings import RuntimeSettings
@@ -105,7 +106,7 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
     """
     recipe = read_recipe(recipe_path(job.recipe), EncoderRecipe)
     encoder = TrainableEncoder.from_body(
-        job.body or pretrained_body(),
+        _body(job),
         recipe.max_tokens,
         recipe.chunk_texts,
         half=recipe.half,
@@ -137,6 +138,20 @@ def train_encoder(job: TransformerJob, report: Report) -> Manifest:
     if job.report:
         write_report(job.report, recipe, run.curve, after.steps[0], published)
     return published.manifest
+
+
+def _body(job: TransformerJob) -> Path:
+    """The folder of the pretrained body.
+
+    Raises:
+        UnsupportedModel: the job names one that transformers cannot open.
+        MissingExtra: it names none, and the package of the usual one is not installed.
+    """
+    body = job.body or pretrained_body()
+    lacks = [name for name in ("config.json", "tokenizer.json") if not (body / name).is_file()]
+    if lacks:
+        raise UnsupportedModel(f"{body}: no folder of transformers, it has no {' and no '.join(lacks)}")
+    return body
 
 
 def train_reranker(job: RerankerJob, report: Report) -> Manifest:
@@ -189,6 +204,8 @@ def join_encoders(job: TrainingJob, halves: Sequence[Path]) -> Manifest:
         ModelError: the recipe or a model cannot be used, or they are not two encoders.
     """
     recipe = read_recipe(recipe_path(job.recipe), PairRecipe)
+    if len(halves) != len(recipe.weights):
+        raise UnsupportedModel(f"{len(halves)} encoders to join: the recipe {recipe.name} takes two")
     catalogs = training_catalogs(job.data)
     texts = sample_texts(catalogs, recipe.texts, recipe.seed)
     parts = [Half(folder, weight) for folder, weight in zip(halves, recipe.weights, strict=True)]
@@ -223,9 +240,7 @@ def _first_stage(job: RerankerJob, recipe: RerankerRecipe) -> Encode:
     """What finds the hard negatives: an exported encoder, the weights of a run, or the pretrained body."""
     if job.encoder and (job.encoder / MANIFEST).is_file():
         return load_encoder(job.encoder, RuntimeSettings(threads=recipe.threads)).encode
-    encoder = TrainableEncoder.from_body(
-        job.body or pretrained_body(), half=recipe.half, threads=recipe.threads
-    )
+    encoder = TrainableEncoder.from_body(_body(job), half=recipe.half, threads=recipe.threads)
     if job.encoder:
         load_average(encoder.model, [job.encoder])
     return encoder
@@ -233,7 +248,7 @@ def _first_stage(job: RerankerJob, recipe: RerankerRecipe) -> Encode:
 
 def _untrained(job: RerankerJob, recipe: RerankerRecipe) -> tuple[TrainableCrossEncoder, Origin]:
     """The model before its first step, and where its weights come from."""
-    encoder = TrainableCrossEncoder.from_body(job.body or pretrained_body(), recipe)
+    encoder = TrainableCrossEncoder.from_body(_body(job), recipe)
     return encoder, load_average(encoder.model, job.start)
 
 

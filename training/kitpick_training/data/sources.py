@@ -50,8 +50,11 @@ def reranker_source(
     """
     train: dict[str, PreparedCatalog] = {}
     validation: list[RankingList] = []
+    read = {
+        name: READERS[name](data) for name in mixture.catalogs
+    }  # what is missing shows before hours of work
     for name, share in mixture.catalogs.items():
-        catalog = READERS[name](data)
+        catalog = read[name]
         train[name] = prepare(take_split(catalog, "train"), encode, cache)
         held_out = prepare(take_split(catalog, "validation"), encode, cache)
         count = round(VALIDATION_LISTS * share)
