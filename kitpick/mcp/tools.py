@@ -44,6 +44,7 @@ ToolId = Annotated[
     str, msgspec.Meta(min_length=1, max_length=2_000, description="The id that search_tools gave.")
 ]
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
+Made = TypeVar("Made")
 
 
 Budget = Annotated[
@@ -242,10 +243,9 @@ class CatalogTools:
     async def answer(self, name: str, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         """Runs a tool. What goes wrong becomes an error result, which the model can read and mend."""
         try:
-            async with self._turns.of(caller.name):
-                if name in self._answers:
-                    return await self._answers[name](given, caller)
-                document, arguments = await self._called(name, given or {}, caller)
+            if name in self._answers:
+                return await self._answers[name](given, caller)
+            document, arguments = await self._called(name, given or {}, caller)
             return await self._proxy.call(document, arguments, caller)
         except KitpickError as error:
             return _problem(self._places.hidden(str(error)))
@@ -268,6 +268,11 @@ class CatalogTools:
             raise ToolProblem(f"there is no tool {name[:100]!r}: there are {there}")
         return document, given
 
+    async def _in_turn(self, caller: Caller, work: Callable[[], Made]) -> Made:
+        """Does it in a thread, once there are few enough of this caller at work; nothing waits within."""
+        async with self._turns.of(caller.name):
+            return await run_sync(work)
+
     async def _search(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         wanted = read_arguments(given, SearchArguments)
         capabilities = wanted.capabilities or [wanted.query]
@@ -282,7 +287,7 @@ class CatalogTools:
             budget=wanted.budget if wanted.definitions else None,
         )
         try:
-            found = await run_sync(partial(search_steps, search, capabilities))
+            found = await self._in_turn(caller, partial(search_steps, search, capabilities))
         except EmptyCatalog:
             if not missing:
                 raise
@@ -352,7 +357,8 @@ class CatalogTools:
         wanted = read_arguments(given, NextArguments)
         missing = await self._proxy.settled(caller)
         await self._document(wanted.id, caller)
-        steps = await run_sync(partial(self._catalog.after, wanted.id, wanted.k, filter=caller.filter))
+        find = partial(self._catalog.after, wanted.id, wanted.k, filter=caller.filter)
+        steps = await self._in_turn(caller, find)
         rows = [
             self._line(step.document, caller)
             | {"fills": step.input, "confidence": round(step.confidence, 2)}
@@ -363,7 +369,7 @@ class CatalogTools:
 
     async def _define(self, given: dict[str, Any] | None, caller: Caller) -> types.CallToolResult:
         ids = list(dict.fromkeys(read_arguments(given, DefinitionArguments).ids))
-        documents = await run_sync(self._catalog.engine.fetch, ids, caller.filter)
+        documents = await self._in_turn(caller, partial(self._catalog.engine.fetch, ids, caller.filter))
         known = {document.id for document in documents}
         if not known:
             raise await self._unknown(ids[0], caller)
@@ -400,7 +406,7 @@ class CatalogTools:
             client=caller.name,
             filter=caller.filter,
         )
-        return _result({"remembered": await run_sync(learn)})
+        return _result({"remembered": await self._in_turn(caller, learn)})
 
     async def _document(self, tool_id: str, caller: Caller) -> ApiDocument:
         missing = await self._proxy.settled(caller)
@@ -419,7 +425,8 @@ class CatalogTools:
         """The error for an id; it names the nearest that the caller may see, where a model can tell."""
         near = ""
         with suppress(ModelError):
-            near = await run_sync(self._catalog.intents.nearest, tool_id, caller.filter)
+            find = partial(self._catalog.intents.nearest, tool_id, caller.filter)
+            near = await self._in_turn(caller, find)
         return UnknownTool(tool_id, near)
 
 

@@ -153,3 +153,38 @@ def test_whoever_is_alone_has_all_of_a_server() -> None:
 
     anyio.run(main)
     assert begun == 4
+
+
+def test_calls_that_wait_for_a_server_that_is_being_started_hold_up_no_search(settings: Settings) -> None:
+    from kitpick.mcp.config import Caller, McpConfig
+    from kitpick.mcp.proxy import Proxy
+    from kitpick.mcp.tools import CatalogTools
+
+    waiting = 0
+
+    class Starting(Proxy):
+        async def settled(self, caller: Caller) -> list[str]:
+            return ["notes"]
+
+        async def taken_in(self, name: str) -> bool:
+            nonlocal waiting
+            waiting += 1
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    with Catalog.open(settings=settings) as catalog:
+        catalog.ingest(Shelf())
+        tools = CatalogTools(catalog, Starting(catalog, McpConfig()), None, calls=True)
+
+        async def main() -> None:
+            async with anyio.create_task_group() as group:
+                for _ in range(FLOOD):
+                    group.start_soon(tools.answer, "call_tool", {"id": "notes/notes/read"}, Caller("one"))
+                with anyio.fail_after(120):
+                    while waiting < FLOOD:
+                        await anyio.sleep(0.02)
+                    answer = await tools.answer(*ASKED["search"], Caller("one"))
+                assert not answer.is_error
+                group.cancel_scope.cancel()
+
+        anyio.run(main)
