@@ -3,6 +3,7 @@ package org.kitpick.opensearch.agents;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -52,7 +53,7 @@ record AgentQuestion(Map<String, Object> made, Map<String, String> said) {
   }
 
   private String set(String key, String otherwise) {
-    Object value = made.getOrDefault(key, otherwise);
+    Object value = Objects.requireNonNullElse(made.get(key), otherwise);
     boolean listed = value instanceof String text && text.strip().startsWith("[");
     if (listed || value instanceof Collection || value instanceof Map) {
       throw wrong("takes [" + key + "] as a string, several with commas between, not " + value);

@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.agents;
 
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.kitpick.opensearch.catalog.KitpickQueryBuilder;
@@ -62,6 +63,14 @@ public class AgentQuestionTests extends OpenSearchTestCase {
         new KitpickQueryBuilder(
             "copy", QueryBuilders.wrapperQuery("{}"), "acme", List.of("ann", "bob")),
         search.source().query());
+  }
+
+  public void testWhatTheMakerSetToNothingIsNotSet() {
+    Map<String, Object> made = new HashMap<>(MADE);
+    List.of("tenant", "principals", "filter", "size").forEach(key -> made.put(key, null));
+    SearchRequest search = new AgentQuestion(made, Map.of("text", "copy")).search();
+    assertEquals(query("copy"), search.source().query());
+    assertEquals(5, search.source().size());
   }
 
   public void testWhatIsMissingOrWrongIsNamed() {
