@@ -5,6 +5,7 @@ Types may refer to each other in cycles: of inputs each type is written once, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,12 +15,13 @@ from kitpick_ingest.entries import BadEntry, Converted, FilesSource, as_text, co
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.input_schemas import InputSchemas
-from kitpick_ingest.json_files import Entry, parse, read_file, within
+from kitpick_ingest.json_files import UNREADABLE, Entry, parse, read_file, within
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.repeated_keys import lost_values, repeated_keys
 
 _SCALARS = {"Int": "integer", "Float": "number", "String": "string", "ID": "string", "Boolean": "boolean"}
 _MAX_WRAPPERS = 20
+_NAME = re.compile(r"[_A-Za-z]\w{0,199}")
 
 
 class _Type(msgspec.Struct):
@@ -101,7 +103,7 @@ class _Operation:
             raise BadEntry("a field without a name")
         inputs = [each for each in map(as_object, as_list(field.get("args"))) if as_string(each.get("name"))]
         parameters = tuple(map(_parameter, inputs))
-        schemas = (_schema(each.get("type"), _MAX_WRAPPERS) for each in inputs)
+        schemas = map(_input, inputs)
         deprecated = field.get("isDeprecated") is True
         return ApiDocument(
             id=document_id(self._source, self._operation, name),
@@ -143,8 +145,25 @@ def _part(given: JsonObject) -> JsonObject | None:
         each for each in map(as_object, as_list(given.get("inputFields"))) if as_string(each.get("name"))
     ]
     required = [as_string(each["name"]) for each in fields if _required(each)]
-    properties = {as_string(each["name"]): _schema(each.get("type"), _MAX_WRAPPERS) for each in fields}
+    properties = {as_string(each["name"]): _input(each) for each in fields}
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
+def _input(given: JsonObject) -> JsonObject:
+    """JSON Schema of an argument or of a field of an input, with its description and default."""
+    text = as_text(given.get("description"))
+    described = {"description": text} if text else {}
+    return _schema(given.get("type"), _MAX_WRAPPERS) | described | _default(given.get("defaultValue"))
+
+
+def _default(written: object) -> JsonObject:
+    """The default as JSON; none where GraphQL's form is another one, as for objects."""
+    if not isinstance(written, str):
+        return {}
+    try:
+        return {"default": msgspec.json.decode(written)}
+    except UNREADABLE:
+        return {"default": written} if _NAME.fullmatch(written) else {}
 
 
 def _schema(given: object, depth: int) -> JsonObject:

@@ -392,7 +392,7 @@ class OperationReader:
             location, name = as_string(target.get("in")), _parameter_name(target)
             ignored = location == _BODY or (location == "header" and name.lower() in _IGNORED_HEADERS)
             if name and not ignored and (location, name) not in found:
-                schema = _parameter_schema(target)
+                schema = _parameter_schema(target, self._references)
                 found[location, name] = location, self._described(name, schema, target), schema
         return [*found.values(), *self._body(operation, self._swagger_bodies(item, operation))]
 
@@ -416,12 +416,12 @@ class OperationReader:
     def returns(self, operation: JsonObject) -> str:
         """Description of the first successful response, with the names of its fields."""
         response = self._response(operation)
-        fields = self._fields(_response_schema(response))
+        fields = self._fields(_response_schema(response, self._references))
         return clip(": ".join(filter(None, (as_string(response.get("description")), fields))), MAX_RETURNS)
 
     def answer(self, operation: JsonObject) -> tuple[Field, ...] | None:
         """Identifiers in the first successful response, None where no schema describes them."""
-        schema = _response_schema(self._response(operation))
+        schema = _response_schema(self._response(operation), self._references)
         if not schema:
             return None
         reference = unresolved(schema)
@@ -452,7 +452,7 @@ class OperationReader:
         body = next(filter(None, bodies), None)
         if body is None:
             return None
-        return body, _content_schema(body) or as_object(body.get("schema")) or body
+        return body, _content_schema(body, self._references) or as_object(body.get("schema")) or body
 
     def _body(
         self, operation: JsonObject, swagger_bodies: list[JsonObject]
@@ -476,7 +476,7 @@ class OperationReader:
     def _only_elsewhere(self, body: JsonObject, known: set[str]) -> Iterator[tuple[Parameter, JsonObject]]:
         """Fields that only further media types of the body have, all of them optional."""
         for media in as_object(body.get("content")).values():
-            for each, inner in self._properties(as_object(as_object(media).get("schema"))):
+            for each, inner in self._properties(_media_schema(media, self._references)):
                 if each.name not in known:
                     known.add(each.name)
                     yield msgspec.structs.replace(each, required=False), inner
@@ -514,9 +514,9 @@ _PARAMETER_KEYS = frozenset(
 )
 
 
-def _parameter_schema(target: JsonObject) -> JsonObject:
+def _parameter_schema(target: JsonObject, references: References) -> JsonObject:
     """The schema of a parameter. In Swagger 2 it is the parameter itself."""
-    schema = as_object(target.get("schema")) or _content_schema(target)
+    schema = as_object(target.get("schema")) or _content_schema(target, references)
     return schema or {key: value for key, value in target.items() if key not in _PARAMETER_KEYS}
 
 
@@ -527,12 +527,20 @@ def _parameter_name(target: JsonObject) -> str:
     return as_text(target.get("name"))  # YAML reads `name: 7` as a number
 
 
-def _response_schema(response: JsonObject) -> JsonObject:
-    return as_object(_content_schema(response) or response.get("schema"))
+def _response_schema(response: JsonObject, references: References) -> JsonObject:
+    return as_object(_content_schema(response, references) or response.get("schema"))
 
 
-def _content_schema(value: JsonObject) -> JsonObject:
+def _content_schema(value: JsonObject, references: References) -> JsonObject:
     """The schema of the most informative media type: JSON first."""
     content = as_object(value.get("content"))
     media: Any = next((content[kind] for kind in content if "json" in kind), None)
-    return as_object(as_object(media or next(iter(content.values()), None)).get("schema"))
+    return _media_schema(media or next(iter(content.values()), None), references)
+
+
+def _media_schema(media: object, references: References) -> JsonObject:
+    """The schema of a media type, which is a reference or a sequence of items since OpenAPI 3.2."""
+    found = references.resolve(as_object(media))
+    schema = as_object(found.get("schema"))
+    items = as_object(found.get("itemSchema"))
+    return {"type": "array", "items": items} if items and not schema else schema

@@ -95,6 +95,25 @@ def test_operations_are_read_with_their_arguments(tmp_path: Path, content: Any) 
     assert orders.definition in (tmp_path / "schema.json").read_text(encoding="utf-8"), "byte for byte"
 
 
+def test_defaults_and_descriptions_of_inputs_stay(tmp_path: Path) -> None:
+    state = {"name": "state", "type": named("State", "ENUM"), "defaultValue": "OPEN"}
+    noted = {"name": "limit", "type": named("Int"), "description": "At most so many", "defaultValue": "3"}
+    odd = {"name": "range", "type": named("State", "ENUM"), "defaultValue": "{from: 1}"}
+    field = {"name": "find", "args": [state, {"name": "page", "type": named("Page", "INPUT_OBJECT")}, odd]}
+    types = [
+        {"kind": "OBJECT", "name": "Root", "fields": [field]},
+        {"kind": "INPUT_OBJECT", "name": "Page", "inputFields": [noted]},
+        {"kind": "ENUM", "name": "State", "enumValues": [{"name": "OPEN"}]},
+    ]
+    schema = {"__schema": {"queryType": {"name": "Root"}, "types": types}}
+    (find,) = read(tmp_path / "schema.json", schema)
+    found = input_schema(find)
+    assert found["properties"]["state"] == {"type": "string", "enum": ["OPEN"], "default": "OPEN"}
+    assert "default" not in found["properties"]["range"]
+    limit = {"type": "integer", "description": "At most so many", "default": 3}
+    assert found["$defs"]["Page"]["properties"] == {"limit": limit}
+
+
 def test_inputs_that_refer_to_themselves_end(tmp_path: Path) -> None:
     orders, _ = read(tmp_path / "schema.json", {"__schema": SCHEMA})
     schema = input_schema(orders)

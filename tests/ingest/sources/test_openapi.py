@@ -541,3 +541,26 @@ def test_a_place_of_the_path_that_nothing_describes_is_an_input(tmp_path: Path) 
 def test_a_place_that_is_described_under_another_name_is_no_second_input(tmp_path: Path) -> None:
     box = {"name": "boxId", "in": "path", "required": True, "schema": {"type": "integer"}}
     assert places(tmp_path, "/boxes/{box}", [box]) == [("boxId", True)]
+
+
+def test_a_media_type_may_be_a_reference_or_a_sequence_of_items(tmp_path: Path) -> None:
+    named = {"schema": {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}}}
+    item = {"type": "object", "properties": {"crateId": {"type": "string"}}}
+    store = {
+        "summary": "Stores crates",
+        "requestBody": {"content": {"application/json": {"$ref": "#/components/mediaTypes/Crate"}}},
+        "responses": {
+            "200": {"description": "Crates", "content": {"application/jsonl": {"itemSchema": item}}}
+        },
+    }
+    text = {
+        "openapi": "3.2.0",
+        "info": {"title": "Crates"},
+        "paths": {"/crates": {"post": store}},
+        "components": {"mediaTypes": {"Crate": named}},
+    }
+    (tmp_path / "crates.json").write_text(json.dumps(text))
+    (document,) = OpenApiSource(tmp_path / "crates.json", "crates").read()
+    assert isinstance(document, ApiDocument)
+    assert [each.name for each in document.parameters] == ["colour"]
+    assert document.returns == "Crates: crateId"
