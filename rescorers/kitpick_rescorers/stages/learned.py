@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from kitpick_rescorers.associations import shipped_associations
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import (
     FEATURES,
@@ -20,6 +21,7 @@ from kitpick_rescorers.features import (
     list_evidence,
     name_stems,
     stems,
+    text_stems,
 )
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, isotonic
@@ -62,6 +64,9 @@ class Learned(Stage, frozen=True, tag="learned"):
     cosine: Weight = 0.0
     """Weight of the cosine of request and document, added to a logit: `kitpick adapt` gives it where the
     vectors of requests were fitted to the catalog and tell more than the ranker has learned elsewhere."""
+    associations: Weight = 0.0
+    """Weight of how likely a text is asked for by the request's words, added to a logit: see
+    `kitpick_rescorers.associations`."""
     sure_scale: Weight = 0.0
     """Where it is above 0, how sure a candidate is: σ(`sure_scale` · score + `sure_shift`) of the score that
     orders, in place of the ranker's probability. `kitpick adapt` fits both to judged requests."""
@@ -95,10 +100,14 @@ class Learned(Stage, frozen=True, tag="learned"):
         return self._judged(after, read.features, read.logits, ranker)
 
     def _scores(self, state: State, read: _Read) -> NDArray[np.float64]:
-        """What orders the near candidates (n,): the ranker's logit, less the prior, and the cosine."""
+        """What orders the near candidates (n,): the logit less the prior, cosine and associations."""
         scores = read.logits - self.prior * np.log(np.arange(1, len(read.near) + 1))
         if self.cosine:  # of candidates without a vector the mean of the others, and not nought
             scores = scores + self.cosine * cosines_of(state, read.near)
+        if self.associations:
+            texts = [text_stems(item.candidate.text) for item in read.near]
+            said = shipped_associations().likelihoods(stems(state.query), texts)
+            scores = scores + self.associations * said
         return scores
 
     def _sure(self, state: State, read: _Read, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:

@@ -177,6 +177,20 @@ def test_a_candidate_without_a_vector_has_the_mean_cosine_of_the_others(bench, s
     assert of_it == pytest.approx(np.mean(list(gained.values())))
 
 
+def test_associations_put_forward_what_people_ask_for_by_other_words(bench):
+    found = [
+        bench.candidate("books/create", lexical=1, dense=1, text="create a customer"),
+        bench.candidate("books/issue", lexical=2, dense=2, text="create an invoice"),
+    ]
+    state = replace(bench.state(found, vector=QUERY), query="how do I bill a customer")
+    ranker = bench.ranker()
+    assert ids(bench.apply(state, Learned(prior=1.0), ranker=ranker)) == ["books/create", "books/issue"]
+    after = bench.apply(state, Learned(prior=1.0, associations=5.0), ranker=ranker)
+    assert ids(after) == ["books/issue", "books/create"]
+    elsewhere = replace(state, query="xyzzy")
+    assert ids(bench.apply(elsewhere, Learned(associations=5.0), ranker=ranker))[0] == "books/create"
+
+
 def test_how_sure_a_candidate_is_can_be_fitted_to_a_catalog(bench, state):
     plain = bench.apply(state, Learned(), ranker=bench.ranker())
     fitted = bench.apply(state, Learned(sure_scale=2.0, sure_shift=-1.0), ranker=bench.ranker())

@@ -1,0 +1,106 @@
+"""What people say for what a tool says: "bill" for `invoice`, "get rid of" for `delete`.
+
+A statistical translation model of words (model 1 of Brown et al., "The mathematics of statistical machine
+translation", 1993), used for search as by Berger and Lafferty ("Information retrieval as statistical
+translation", SIGIR 1999): each word of a request comes from a word of the text that serves it. The table was
+learned from our own written requests by `kitpick_training.associations`, and holds stems alone.
+
+Neither an encoder nor words have that knowledge: vectors mix all words of a text, and BM25 counts equal ones.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = "associations.txt.gz"
+_REMEMBERED = 4_096
+"""Words of texts whose associations are kept parsed."""
+_TEN = 10.0
+
+
+class Associations:
+    """For each word of texts its weight, and how much more often people say a word of it than of others.
+
+    Args:
+        lines: each `word weight said ratio said ratio …`, all by their stems.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        split = (line.partition(" ") for line in lines)
+        self._rows = {word: row for word, _, row in split}
+        self._heaviest = max((float(row.partition(" ")[0]) for row in self._rows.values()), default=1.0)
+        self._row = lru_cache(_REMEMBERED)(self._parsed)
+
+    def likelihoods(self, asked: frozenset[str], texts: Sequence[frozenset[str]]) -> NDArray[np.float64]:
+        """How likely such texts are asked for by such words: float64 (n,), 0 where nothing is known of it.
+
+        The mean over the request's words of ln(1 + r), where r is how much more often a word is said of a
+        text than of any other: the mean of what its words bring, by their weights. A word of a text that the
+        table does not know is as heavy as the rarest.
+
+        Args:
+            asked: stems of the request.
+            texts: stems of each text.
+        """
+        if not asked:
+            return np.zeros(len(texts))
+        words = {word: self._row(word) for word in set(chain.from_iterable(texts))}
+        telling = {word: row for word, row in words.items() if not row[1].keys().isdisjoint(asked)}
+        return np.array([self._likelihood(asked, text, words, telling) for text in texts])
+
+    @staticmethod
+    def _likelihood(
+        asked: frozenset[str], text: frozenset[str], words: Mapping[str, _Row], telling: Mapping[str, _Row]
+    ) -> float:
+        brought = dict.fromkeys(asked, 0.0)
+        for word in sorted(text & telling.keys()):
+            weight, said = telling[word]
+            for each in said.keys() & asked:
+                brought[each] += weight * said[each]
+        whole = sum(words[word][0] for word in sorted(text)) or 1.0
+        return float(np.log1p(np.array(sorted(brought.values())) / whole).mean())
+
+    def _parsed(self, word: str) -> _Row:
+        row = self._rows.get(word)
+        if row is None:
+            return self._heaviest, {}
+        weight, *rest = row.split()
+        return float(weight), dict(zip(rest[::2], map(float, rest[1::2]), strict=True))
+
+
+_Row = tuple[float, Mapping[str, float]]
+"""The weight of a word of texts; and words of requests with their ratios."""
+
+
+@cache
+def shipped_associations() -> Associations:
+    """The table that comes with kitpick."""
+    return Associations(_lines((resources.files(__package__) / FILE).read_bytes()))
+
+
+def _lines(packed: bytes) -> Iterator[str]:
+    yield from gzip.decompress(packed).decode("utf-8").splitlines()
+
+
+def packed(rows: Mapping[str, tuple[float, Mapping[str, float]]]) -> bytes:
+    """A table as it is kept in a file: the same rows give the same bytes. Of a number two digits are kept."""
+    lines = (" ".join((word, _short(weight), *_pairs(said))) for word, (weight, said) in sorted(rows.items()))
+    return gzip.compress("\n".join(lines).encode("utf-8"), mtime=0)
+
+
+def _pairs(said: Mapping[str, float]) -> Iterator[str]:
+    for word, ratio in sorted(said.items()):
+        if (short := _short(ratio)) != "0.0":
+            yield f"{word} {short}"
+
+
+def _short(number: float) -> str:
+    rounded = round(number, 1)
+    return f"{rounded:.0f}" if rounded >= _TEN else f"{rounded:.1f}"
