@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import chain
+from math import fsum, log1p
 
 import numpy as np
 from numpy.typing import NDArray
 
 FILE = "associations.txt.gz"
 _REMEMBERED = 4_096
-"""Words of texts whose associations are kept parsed."""
+"""Words whose associations are kept parsed, and texts whose weights are."""
 _TEN = 10.0
 
 
@@ -37,6 +38,7 @@ class Associations:
         self._rows = {word: row for word, _, row in split}
         self._heaviest = max((float(row.partition(" ")[0]) for row in self._rows.values()), default=1.0)
         self._row = lru_cache(_REMEMBERED)(self._parsed)
+        self._weight = lru_cache(_REMEMBERED)(self._weighed)
 
     def likelihoods(self, asked: frozenset[str], texts: Sequence[frozenset[str]]) -> NDArray[np.float64]:
         """How likely such texts are asked for by such words: float64 (n,), 0 where nothing is known of it.
@@ -51,21 +53,22 @@ class Associations:
         """
         if not asked:
             return np.zeros(len(texts))
-        words = {word: self._row(word) for word in set(chain.from_iterable(texts))}
-        telling = {word: row for word, row in words.items() if not row[1].keys().isdisjoint(asked)}
-        return np.array([self._likelihood(asked, text, words, telling) for text in texts])
+        words = set(chain.from_iterable(texts))
+        rows = ((word, self._row(word)) for word in words)
+        telling = {word: row for word, row in rows if not row[1].keys().isdisjoint(asked)}
+        return np.array([self._likelihood(asked, text, telling) for text in texts])
 
-    @staticmethod
-    def _likelihood(
-        asked: frozenset[str], text: frozenset[str], words: Mapping[str, _Row], telling: Mapping[str, _Row]
-    ) -> float:
+    def _likelihood(self, asked: frozenset[str], text: frozenset[str], telling: Mapping[str, _Row]) -> float:
         brought = dict.fromkeys(asked, 0.0)
-        for word in sorted(text & telling.keys()):
+        for word in sorted(text & telling.keys()):  # in one order, whatever a sum of floats makes of others
             weight, said = telling[word]
             for each in said.keys() & asked:
                 brought[each] += weight * said[each]
-        whole = sum(words[word][0] for word in sorted(text)) or 1.0
-        return float(np.log1p(np.array(sorted(brought.values())) / whole).mean())
+        whole = self._weight(text)
+        return fsum(log1p(value / whole) for value in brought.values() if value) / len(asked)
+
+    def _weighed(self, text: frozenset[str]) -> float:
+        return fsum(self._row(word)[0] for word in text) or 1.0
 
     def _parsed(self, word: str) -> _Row:
         row = self._rows.get(word)
