@@ -47,7 +47,7 @@ def names_to_find(reading: Reading, found: Sequence[Candidate], size: int) -> tu
     held = sum(item.lexical is not None for item in found)
     meant = named(found, whole) if whole else {}
     spelt = (split_identifier(item.api).lower() for item in found if item.id in meant)
-    own = (*whole, *spelt) if meant or (short and not 0 < held < size) else ()
+    own = (*whole, *spelt) if meant or (short and held >= size) else ()
     return tuple(dict.fromkeys((*own, *reading.names)))[:MAX_NAMES]
 
 

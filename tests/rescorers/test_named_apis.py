@@ -56,7 +56,6 @@ def test_several_names_are_found_together(engine: SqliteEngine) -> None:
     ("request_", "searched"),
     [
         ("PutObjectAcl", ("PutObjectAcl", "put object acl")),
-        ("put object", ("put object",)),
         ("why does `put_object_acl` fail?", ("put_object_acl",)),
         ("who may read this file?", ()),
     ],
@@ -70,7 +69,7 @@ def test_the_whole_request_is_searched_as_a_name_where_something_found_is_called
     assert names_to_find(read_request(request_), found, 64) == searched
 
 
-@pytest.mark.parametrize(("held", "searched"), [(0, True), (1, False), (63, False), (64, True)])
+@pytest.mark.parametrize(("held", "searched"), [(0, False), (63, False), (64, True)])
 def test_a_short_request_is_searched_as_a_name_unless_all_that_hold_a_word_of_it_are_found(
     bench,
     held: int,
