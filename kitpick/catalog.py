@@ -28,11 +28,11 @@ if TYPE_CHECKING:  # loaded when a catalog is opened
     from kitpick.trial import ProfileTrial
     from kitpick_ingest.opening import Given
     from kitpick_ingest.sync import SyncOptions, SyncReport
-    from kitpick_rescorers.client import RemoteRescorer
     from kitpick_rescorers.intents.store import Intent
     from kitpick_rescorers.profiles import Profile
     from kitpick_rescorers.request import Spoken
     from kitpick_rescorers.state import HeldIdentifier
+    from kitpick_service.client import RemoteRescorer
 
 _NOBODY = Filter()
 _FETCHED = 500
@@ -440,7 +440,7 @@ def remote_rescorer(settings: Settings) -> RemoteRescorer | None:
     """
     if not settings.rescorer:
         return None
-    from kitpick_rescorers.client import RemoteRescorer, RescorerClient
+    from kitpick_service.client import RemoteRescorer, RescorerClient
 
     return RemoteRescorer(RescorerClient(settings.rescorer, settings.rescorer_key.reveal()))
 

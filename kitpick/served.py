@@ -22,16 +22,16 @@ from kitpick_foundation.errors import InvalidSetting
 from kitpick_rescorers.contracts import ModelSource, QueryEncoder
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.reading.request_reading import BoundedReader, LanguageReader
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
-from kitpick_rescorers.service.dialects.native import NATIVE
-from kitpick_rescorers.service.errors import Forbidden, Unready
-from kitpick_rescorers.service.http import failed, handler, open_ticket
-from kitpick_rescorers.service.models import QueuedScorer
-from kitpick_rescorers.service.origin import LOOPBACK, foreign_reason
-from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
+from kitpick_service.core import Service
+from kitpick_service.dialect import Endpoint
+from kitpick_service.dialects.native import NATIVE
+from kitpick_service.errors import Forbidden, Unready
+from kitpick_service.http import failed, handler, open_ticket
+from kitpick_service.models import QueuedScorer
+from kitpick_service.origin import LOOPBACK, foreign_reason
+from kitpick_service.ticket import Ticket
 
 Made = TypeVar("Made")
 Handler = Callable[[Request], Awaitable[Response]]

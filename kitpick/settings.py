@@ -22,7 +22,7 @@ from kitpick_foundation.text_files import read_text
 from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
 from kitpick_models.settings import Provider
 from kitpick_rescorers import DEFAULT_PROFILE
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.settings import ServiceSettings
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -35,13 +35,13 @@ from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.intents.answers import JOINT
 from kitpick_rescorers.request import Spoken
 from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
-from kitpick_rescorers.service.dialects.native import NATIVE
-from kitpick_rescorers.service.errors import Invalid, NotFound
-from kitpick_rescorers.service.origin import LOOPBACK
-from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.stages import Enough
+from kitpick_service.core import Service
+from kitpick_service.dialect import Endpoint
+from kitpick_service.dialects.native import NATIVE
+from kitpick_service.errors import Invalid, NotFound
+from kitpick_service.origin import LOOPBACK
+from kitpick_service.ticket import Ticket
 
 _LOG = logging.getLogger("kitpick.service")
 PATH = "/v1/tools"

@@ -69,7 +69,7 @@ class FileCase:
 
 _ISSUER = (
     "import tempfile; from pathlib import Path; "
-    "from kitpick_rescorers.service.tokens import Issuer, TokenCheck; "
+    "from kitpick_service.tokens import Issuer, TokenCheck; "
     "folder = Path(tempfile.mkdtemp()); "
     "trusted = [Issuer(name='i', issuer='i', audience=('a',), jwks='keys.json')]; "
     "check = lambda keys: ((folder / 'keys.json').write_text(keys), TokenCheck(trusted, folder))[1]; "
@@ -80,7 +80,7 @@ READERS = {
     "parse_yaml(data, 65_536, verbatim=True)",
     "profile": "from kitpick_rescorers.profiles import parse_profile; "
     "parse_profile(data.decode('utf-8', 'replace'), 'x.toml')",
-    "keys": "from kitpick_rescorers.service.keys import parse_keys; "
+    "keys": "from kitpick_service.keys import parse_keys; "
     "parse_keys(data.decode('utf-8', 'replace'), 'keys.toml')",
     "token": _ISSUER + "check('{\"keys\": []}').bearer(data.decode('latin-1'))",
     "claims": _ISSUER + "from base64 import urlsafe_b64encode as encoded; "

@@ -38,7 +38,7 @@ from kitpick_foundation.text_files import read_text
 from kitpick_ingest.cut_texts import CutTextCounts, CutTexts
 from kitpick_models.errors import ModelError
 from kitpick_rescorers.profiles import load_profile
-from kitpick_rescorers.service.keys import KeyRing
+from kitpick_service.keys import KeyRing
 
 EXTRAS = {
     "cpu": "onnxruntime",

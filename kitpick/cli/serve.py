@@ -16,11 +16,11 @@ from kitpick.cli.options import CatalogOption, PrincipalOption, TenantOption, fi
 from kitpick.settings import read_service_settings
 from kitpick_engines.contract import Filter
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 if TYPE_CHECKING:
-    from kitpick_rescorers.service.app import Addition
-    from kitpick_rescorers.service.core import Service
+    from kitpick_service.app import Addition
+    from kitpick_service.core import Service
 
 
 class _Shown(NamedTuple):
@@ -108,10 +108,10 @@ def _run(flags: dict[str, Any], config: Path | None, shown: _Shown, *, page: boo
     settings = read_service_settings(flags, config).settings
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise MissingExtra("serve", "the service")
-    from kitpick_rescorers.service.core import Service
-    from kitpick_rescorers.service.logs import configure
-    from kitpick_rescorers.service.server import serve as run
-    from kitpick_rescorers.service.server import steady_memory
+    from kitpick_service.core import Service
+    from kitpick_service.logs import configure
+    from kitpick_service.server import serve as run
+    from kitpick_service.server import steady_memory
 
     steady_memory()
     configure(settings.log_level)

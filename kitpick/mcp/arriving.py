@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kitpick_ingest.json_files import without_lone_surrogates
-from kitpick_rescorers.service.connections import ConnectionCount
-from kitpick_rescorers.service.waits import Waits
+from kitpick_service.connections import ConnectionCount
+from kitpick_service.waits import Waits
 
 BODY_SECONDS = 60.0
 """How long the server waits for the whole body of a request."""

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kitpick.mcp.config import Caller, McpConfig
-from kitpick_rescorers.service.bearers import Bearers
-from kitpick_rescorers.service.tokens import TokenBearer
+from kitpick_service.bearers import Bearers
+from kitpick_service.tokens import TokenBearer
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 

@@ -21,7 +21,7 @@ from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint, overlaid
-from kitpick_rescorers.service.tokens import Issuer
+from kitpick_service.tokens import Issuer
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -30,10 +30,10 @@ from kitpick.mcp.standard_streams import standard_streams
 from kitpick.mcp.tools import CatalogTools
 from kitpick.places import places_of
 from kitpick_foundation.places import NOWHERE
-from kitpick_rescorers.service.connections import ConnectionCount, patient_for
-from kitpick_rescorers.service.logs import where_raised
-from kitpick_rescorers.service.origin import LOOPBACK
-from kitpick_rescorers.service.waits import Waits
+from kitpick_service.connections import ConnectionCount, patient_for
+from kitpick_service.logs import where_raised
+from kitpick_service.origin import LOOPBACK
+from kitpick_service.waits import Waits
 
 
 class _Announcing(Server[Any]):

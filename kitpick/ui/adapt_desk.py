@@ -15,8 +15,8 @@ from kitpick_engines.contract import Filter
 from kitpick_evaluation.errors import InvalidReport
 from kitpick_evaluation.report import check_writable
 from kitpick_foundation.places import HiddenPlaces
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.core import Service
+from kitpick_service.ticket import Ticket
 
 _MODELS = ("models", "encoder", "cross_encoder", "query_kind", "list_ranker", "provider", "threads")
 

@@ -59,11 +59,11 @@ from kitpick_ingest.prose import clip
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, shipped_profiles
 from kitpick_rescorers.search import LocalRescorer, Search, SearchHit, SearchOutcome
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.errors import Invalid
-from kitpick_rescorers.service.origin import LOOPBACK
-from kitpick_rescorers.service.ticket import Ticket
 from kitpick_rescorers.state import without_places
+from kitpick_service.core import Service
+from kitpick_service.errors import Invalid
+from kitpick_service.origin import LOOPBACK
+from kitpick_service.ticket import Ticket
 
 _LOG = logging.getLogger("kitpick.service")
 _DESCRIPTION = 240

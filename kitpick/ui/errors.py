@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_rescorers.service.errors import Forbidden, NotFound, Overloaded, Unready
+from kitpick_service.errors import Forbidden, NotFound, Overloaded, Unready
 
 
 class NoMarks(NotFound):

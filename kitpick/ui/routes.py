@@ -31,9 +31,9 @@ from kitpick.ui.protocol import (
     ShowCall,
     ShownApi,
 )
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialect import Endpoint
-from kitpick_rescorers.service.dialects.native import NATIVE
+from kitpick_service.core import Service
+from kitpick_service.dialect import Endpoint
+from kitpick_service.dialects.native import NATIVE
 
 PREFIX = "/ui"
 _POLICY = (

@@ -19,8 +19,8 @@ def test_no_operation_of_a_description_vanishes() -> None:
 def test_a_token_that_is_wrong_in_any_way_is_nobodys(tmp_path: Path) -> None:
     from hostile.tokens import bad_tokens, good_tokens, write_issuers
 
-    from kitpick_rescorers.service.errors import Unauthorized
-    from kitpick_rescorers.service.keys import KeyRing
+    from kitpick_service.errors import Unauthorized
+    from kitpick_service.keys import KeyRing
 
     file = tmp_path / "keys.toml"
     file.write_text(write_issuers(tmp_path))

@@ -48,7 +48,7 @@ def _text_reader(what: str) -> Reader:
     from kitpick_rescorers.llm.windows import read_ranking
     from kitpick_rescorers.llm.writing import read_writing
     from kitpick_rescorers.profiles import parse_profile
-    from kitpick_rescorers.service.keys import parse_keys
+    from kitpick_service.keys import parse_keys
     from kitpick_training.own.demorank import Demonstration, read_pool
 
     def graph(data: bytes) -> object:
@@ -117,14 +117,14 @@ def _wire_reader(path: str) -> Reader:
     """The body of a request to this path, up to where models would be asked; or an answer to the client."""
     import msgspec
 
-    from kitpick_rescorers.client.conversation import read_answer
-    from kitpick_rescorers.service.app import ENDPOINTS
-    from kitpick_rescorers.service.body import count_values
-    from kitpick_rescorers.service.calls import decode
-    from kitpick_rescorers.service.documents import read_documents
-    from kitpick_rescorers.service.exchange import request_of
-    from kitpick_rescorers.service.protocol import RescoreCall
-    from kitpick_rescorers.service.ticket import Ticket
+    from kitpick_service.app import ENDPOINTS
+    from kitpick_service.body import count_values
+    from kitpick_service.calls import decode
+    from kitpick_service.client.conversation import read_answer
+    from kitpick_service.documents import read_documents
+    from kitpick_service.exchange import request_of
+    from kitpick_service.protocol import RescoreCall
+    from kitpick_service.ticket import Ticket
 
     if path == "answer":
         return lambda data: read_answer(200, data)

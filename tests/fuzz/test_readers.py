@@ -27,7 +27,7 @@ import pytest
 import stored
 from sizes import sized
 
-from kitpick_rescorers.service.app import ENDPOINTS
+from kitpick_service.app import ENDPOINTS
 
 pytestmark = [pytest.mark.needs("serve"), pytest.mark.slow]
 HERE = Path(__file__).parent

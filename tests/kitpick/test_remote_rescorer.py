@@ -10,8 +10,8 @@ import pytest
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter
-from kitpick_rescorers.client import Refused
 from kitpick_rescorers.intents.store import Intent
+from kitpick_service.client import Refused
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 REQUESTS = (

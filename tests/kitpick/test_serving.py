@@ -119,7 +119,7 @@ def test_options_that_would_mean_nothing_are_refused(given: list[str], cure: str
 
 
 def test_a_new_key_is_printed_with_its_entry() -> None:
-    from kitpick_rescorers.service.keys import digest, parse_keys
+    from kitpick_service.keys import digest, parse_keys
 
     for name in ("plugin", 'Anna\'s "own"', "a\\new", "名"):
         told = CliRunner().invoke(app, ["serve", "--new-key", name]).stdout

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kitpick.settings import Secret, Settings
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.settings import ServiceSettings
 
 
 def test_what_is_given_beats_the_environment_which_beats_the_defaults(

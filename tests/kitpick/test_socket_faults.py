@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from kitpick.catalog import Catalog
 from kitpick_engines.contract import Filter
-from kitpick_rescorers.client import ClientSettings, RescorerClient
-from kitpick_rescorers.client.clients import RemoteRescorer
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
 from kitpick_rescorers.llm.model import CallFailed
 from kitpick_rescorers.llm.windows import SCHEMA, order_messages
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.search import Search, SearchOutcome
+from kitpick_service.client import ClientSettings, RescorerClient
+from kitpick_service.client.clients import RemoteRescorer
 
 HOWS = ("break", "stall")
 REQUEST = "Will it rain in Porto tomorrow?"

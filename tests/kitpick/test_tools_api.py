@@ -20,8 +20,8 @@ from kitpick.tools_api import ToolSearchCall, _reply
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_ingest.opening import open_source
-from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.state import Degradation
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 

@@ -21,9 +21,9 @@ from tool_service import serving_tools
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument, encode_document
-from kitpick_rescorers.service.errors import Unauthorized
-from kitpick_rescorers.service.keys import KeyRing
-from kitpick_rescorers.service.tokens import TokenBearer
+from kitpick_service.errors import Unauthorized
+from kitpick_service.keys import KeyRing
+from kitpick_service.tokens import TokenBearer
 
 pytestmark = [pytest.mark.needs("serve", "tokens", "node"), pytest.mark.slow]
 
@@ -204,7 +204,7 @@ def test_new_keys_are_fetched_once_a_minute_and_old_ones_outlive_the_provider(
 ) -> None:
     now = [1_000.0]
     clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("kitpick_rescorers.service.key_sets.time", clock)
+    monkeypatch.setattr("kitpick_service.key_sets.time", clock)
     ring, late = KeyRing(keys), KeyRing(keys)
     old = provider.robot()
     assert bearer(ring, old)

@@ -27,8 +27,8 @@ def read(*parts: bytes) -> bytes:
 def pieces(*parts: bytes) -> list[bytes]:
     """The same, message by message."""
     from kitpick.mcp.arriving import ArrivingRequests
-    from kitpick_rescorers.service.connections import ConnectionCount
-    from kitpick_rescorers.service.waits import Waits
+    from kitpick_service.connections import ConnectionCount
+    from kitpick_service.waits import Waits
 
     got: list[bytes] = []
     coming = [{"type": "http.request", "body": part, "more_body": True} for part in parts]

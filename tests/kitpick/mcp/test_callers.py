@@ -14,7 +14,7 @@ from token_issuer import AUDIENCE, ISSUER, TokenIssuer
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp", "tokens")
 RESOURCE = "https://tools.example.com/mcp"

@@ -20,7 +20,7 @@ from kitpick.catalog import Catalog
 from kitpick.cli.setup import template_steps, template_values
 from kitpick.settings import Settings
 from kitpick_ingest.opening import open_source
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime", "mcp"), pytest.mark.slow]
 pytestmark += [pytest.mark.usefixtures("no_cross_encoder")]

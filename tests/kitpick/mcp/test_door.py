@@ -33,7 +33,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument
 from kitpick_ingest.approvals import Approvals
 from kitpick_ingest.opening import open_source
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 

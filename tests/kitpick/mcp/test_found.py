@@ -16,7 +16,7 @@ from raw_client import RawClient
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
 from kitpick_engines.document import ApiDocument
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 GROUPS = "io.modelcontextprotocol/groups"

@@ -20,7 +20,7 @@ from waiting import eventually, free_port, listens
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 # What is found and listed is asked here, not in which order: other tests of the door do that.
 pytestmark = [pytest.mark.needs("weights", "onnxruntime", "mcp"), pytest.mark.usefixtures("no_cross_encoder")]

@@ -13,7 +13,7 @@ from raw_client import RawClient
 
 from kitpick.catalog import Catalog
 from kitpick.settings import Settings
-from kitpick_rescorers.service.keys import digest
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "mcp")
 CALLERS = "".join(

@@ -72,9 +72,9 @@ def showing(
 ) -> Iterator[Shown]:
     from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.routes import page_routes
-    from kitpick_rescorers.service.core import Service
-    from kitpick_rescorers.service.server import RescorerServer
-    from kitpick_rescorers.service.settings import ServiceSettings
+    from kitpick_service.core import Service
+    from kitpick_service.server import RescorerServer
+    from kitpick_service.settings import ServiceSettings
 
     service = Service(ServiceSettings(**{"port": 0, "warm_up_seconds": 0, **settings}))
     desk = Desk(service, UiSettings(catalog=catalog, marks=marks, adapted=adapted, permitted=permitted))

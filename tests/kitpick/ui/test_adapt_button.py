@@ -15,7 +15,7 @@ from kitpick.ui import adapt_runs
 from kitpick.ui.adapt_runs import AdaptRuns
 from kitpick.ui.errors import AdaptUnderWay, NoAdapt
 from kitpick_foundation.places import HiddenPlaces
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 AUDIT = {"request_id": "r1", "key": "ann"}
 SAYS = "import sys, os; print('read: 1 of 2', os.environ['KITPICK_CATALOG'], file=sys.stderr, flush=True); "

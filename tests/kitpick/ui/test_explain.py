@@ -13,7 +13,7 @@ from token_issuer import AUDIENCE, ISSUER, TokenIssuer
 
 from kitpick.catalog import Catalog
 from kitpick_rescorers.intents.store import Intent
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 PROFILE = """
@@ -246,10 +246,10 @@ def test_stages_end_where_the_caller_leaves(shop: str, monkeypatch: pytest.Monke
     from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.protocol import ExplainCall
     from kitpick_engines.contract import Filter
-    from kitpick_rescorers.service.core import Service
-    from kitpick_rescorers.service.settings import ServiceSettings
-    from kitpick_rescorers.service.ticket import Ticket
     from kitpick_rescorers.stages import Fuse
+    from kitpick_service.core import Service
+    from kitpick_service.settings import ServiceSettings
+    from kitpick_service.ticket import Ticket
 
     service, rank = Service(ServiceSettings(warm_up_seconds=0)), Fuse.apply
     desk, api = Desk(service, UiSettings(catalog=shop)), ToolsApi(service, shop, Filter())
@@ -276,9 +276,9 @@ def test_the_answer_costs_little_beyond_the_models(shop: str) -> None:
     """Time of the thread that answers: models run in others, and a busy machine does not count."""
     from kitpick.ui.desk import Desk, UiSettings
     from kitpick.ui.protocol import ExplainCall
-    from kitpick_rescorers.service.core import Service
-    from kitpick_rescorers.service.settings import ServiceSettings
-    from kitpick_rescorers.service.ticket import Ticket
+    from kitpick_service.core import Service
+    from kitpick_service.settings import ServiceSettings
+    from kitpick_service.ticket import Ticket
 
     service = Service(ServiceSettings(warm_up_seconds=0))
     desk = Desk(service, UiSettings(catalog=shop))

@@ -51,9 +51,9 @@ def test_every_file_is_served_under_a_strict_policy(shown: Any) -> None:
 
 @pytest.mark.needs("weights", "onnxruntime", "serve")
 def test_the_page_is_off_by_default_and_the_service_stays_what_it_is(shown: Any) -> None:
-    from kitpick_rescorers.service.app import application
-    from kitpick_rescorers.service.core import Service
-    from kitpick_rescorers.service.settings import ServiceSettings
+    from kitpick_service.app import application
+    from kitpick_service.core import Service
+    from kitpick_service.settings import ServiceSettings
 
     service = Service(ServiceSettings(warm_up_seconds=0))
     paths = [route.path for route in application(service).routes]

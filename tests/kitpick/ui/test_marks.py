@@ -12,7 +12,7 @@ import pytest
 from kitpick_engines.contract import Filter
 from kitpick_evaluation import judgements
 from kitpick_evaluation.datasets.queries_file import queries_file
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 WEATHER, EMAIL = "shop/weather/get_weather", "shop/mail/send_email"

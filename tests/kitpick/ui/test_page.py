@@ -19,7 +19,7 @@ from kitpick.ui.adapt_runs import AdaptRuns
 from kitpick_engines.contract import IndexedDocument, IndexSchema
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.datasets.queries_file import queries_file
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve", "page")
 Open = Callable[..., Any]

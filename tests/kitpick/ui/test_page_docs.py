@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kitpick_evaluation.datasets.queries_file import queries_file
-from kitpick_rescorers.service.keys import parse_keys
+from kitpick_service.keys import parse_keys
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = (DOCS / "page.md").read_text("utf-8")

@@ -17,7 +17,7 @@ from kitpick_engines.contract import Filter
 from kitpick_engines.document import ApiDocument, encode_document
 from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.intents.written import Enrichment, ShownTo
-from kitpick_rescorers.service.keys import digest, new_key
+from kitpick_service.keys import digest, new_key
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 BOSS = Filter(principals=frozenset({"boss"}))

@@ -19,7 +19,8 @@ import pytest
 from trickling import STARTS, trickling
 
 from kitpick_engines.contract import Candidate, Place
-from kitpick_rescorers.client import (
+from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_service.client import (
     AsyncRescorerClient,
     CircuitOpen,
     ClientSettings,
@@ -27,8 +28,7 @@ from kitpick_rescorers.client import (
     RescorerClient,
     Unreachable,
 )
-from kitpick_rescorers.client.clients import Breaker
-from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_service.client.clients import Breaker
 
 pytestmark = pytest.mark.needs("serve")
 REQUEST = RescoreRequest(

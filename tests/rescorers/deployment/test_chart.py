@@ -10,7 +10,7 @@ import yaml
 from helm_program import CHART, Refused, helm, rendered
 
 from kitpick.settings import read_service_settings
-from kitpick_rescorers.service.app import ENDPOINTS
+from kitpick_service.app import ENDPOINTS
 
 DIGEST = "sha256:" + "a1" * 32
 EVERYTHING = [
@@ -108,7 +108,7 @@ def test_probes_and_settings_are_those_of_the_service() -> None:
 
 @pytest.mark.needs("weights", "onnxruntime", "serve")
 def test_the_autoscaler_reads_a_metric_that_is_told() -> None:
-    from kitpick_rescorers.service.core import Service
+    from kitpick_service.core import Service
 
     service = Service(read_service_settings({}, environment={}).settings)
     wanted = rendered()["HorizontalPodAutoscaler"]["spec"]["metrics"][0]["pods"]["metric"]

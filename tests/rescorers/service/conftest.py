@@ -12,9 +12,9 @@ import httpx2
 import pytest
 from commands import kitpick
 
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.server import RescorerServer
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.core import Service
+from kitpick_service.server import RescorerServer
+from kitpick_service.settings import ServiceSettings
 
 __all__ = ["kitpick"]
 

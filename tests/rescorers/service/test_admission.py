@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from kitpick_rescorers.service.admission import SHARES, Admission, AdmittedSearch, Extent, SearchCosts
-from kitpick_rescorers.service.errors import Cancelled, Overloaded
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.admission import SHARES, Admission, AdmittedSearch, Extent, SearchCosts
+from kitpick_service.errors import Cancelled, Overloaded
+from kitpick_service.ticket import Ticket
 
 PAIRS = 10
 BASE, PAIR = 0.04, 0.01

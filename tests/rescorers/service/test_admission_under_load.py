@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kitpick_rescorers.service.admission import SHARES, Admission, AdmittedSearch, Extent, SearchCosts
-from kitpick_rescorers.service.errors import Overloaded
+from kitpick_service.admission import SHARES, Admission, AdmittedSearch, Extent, SearchCosts
+from kitpick_service.errors import Overloaded
 
 BASE, PAIR, PAIRS = 0.04, 0.01, 12
 DEADLINE, PAUSE = 0.9, 0.02

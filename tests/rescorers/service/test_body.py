@@ -11,10 +11,10 @@ import anyio.lowlevel
 import pytest
 from starlette.requests import Request
 
-from kitpick_rescorers.service.body import read_body
-from kitpick_rescorers.service.errors import Malformed, Overloaded
-from kitpick_rescorers.service.gate import Gate, HeldBytes
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.body import read_body
+from kitpick_service.errors import Malformed, Overloaded
+from kitpick_service.gate import Gate, HeldBytes
+from kitpick_service.settings import ServiceSettings
 
 pytestmark = pytest.mark.needs("serve")
 SETTINGS = ServiceSettings()

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from kitpick_foundation.decoding import decode_as
-from kitpick_rescorers.service.contents import Content, Contents, hash_of
-from kitpick_rescorers.service.errors import Invalid
-from kitpick_rescorers.service.protocol import SearchCall
-from kitpick_rescorers.service.ticket import Owner
+from kitpick_service.contents import Content, Contents, hash_of
+from kitpick_service.errors import Invalid
+from kitpick_service.protocol import SearchCall
+from kitpick_service.ticket import Owner
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 OWNER = Owner("node")
@@ -161,9 +161,9 @@ def test_answers_are_the_same_with_and_without_hashes(service: Any) -> None:
 
 
 def test_a_key_has_no_room_for_tenants_that_it_only_claims() -> None:
-    from kitpick_rescorers.service.dialects.search import answer_search
-    from kitpick_rescorers.service.keys import ApiKey
-    from kitpick_rescorers.service.ticket import Ticket
+    from kitpick_service.dialects.search import answer_search
+    from kitpick_service.keys import ApiKey
+    from kitpick_service.ticket import Ticket
 
     class Kept:
         """Of a service only what is asked before the search: where documents are kept."""

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kitpick_rescorers.service.errors import Invalid, failure_of
-from kitpick_rescorers.service.protocol import RescoreAnswer, RescoreCall
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.errors import Invalid, failure_of
+from kitpick_service.protocol import RescoreAnswer, RescoreCall
+from kitpick_service.settings import ServiceSettings
 
 pytestmark = pytest.mark.needs("serve")
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kitpick_rescorers.service.calls import decode
-from kitpick_rescorers.service.errors import Malformed
+from kitpick_service.calls import decode
+from kitpick_service.errors import Malformed
 
 DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 HALF = rb"\ud83d"

@@ -21,8 +21,8 @@ import psutil
 import pytest
 from waiting import eventually
 
-from kitpick_rescorers.service.app import ENDPOINTS
-from kitpick_rescorers.service.dialect import Endpoint
+from kitpick_service.app import ENDPOINTS
+from kitpick_service.dialect import Endpoint
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 PATH = "/v1/rescore"

@@ -15,13 +15,13 @@ from kitpick.ui.adapt_desk import AdaptDesk
 from kitpick.ui.desk import Desk
 from kitpick.ui.routes import page_endpoints, page_routes
 from kitpick_engines.contract import Filter
-from kitpick_rescorers.service.app import ENDPOINTS, application
-from kitpick_rescorers.service.core import Service
-from kitpick_rescorers.service.dialects.search import _permitted
-from kitpick_rescorers.service.errors import InvalidKeyFile
-from kitpick_rescorers.service.keys import NOBODY, ApiKey, parse_keys
-from kitpick_rescorers.service.protocol import SearchCall
-from kitpick_rescorers.service.settings import ServiceSettings
+from kitpick_service.app import ENDPOINTS, application
+from kitpick_service.core import Service
+from kitpick_service.dialects.search import _permitted
+from kitpick_service.errors import InvalidKeyFile
+from kitpick_service.keys import NOBODY, ApiKey, parse_keys
+from kitpick_service.protocol import SearchCall
+from kitpick_service.settings import ServiceSettings
 
 ACME = ApiKey("acme", "0" * 64, tenant="acme", principals=("staff", "boss"))
 STAFF = ApiKey("staff", "0" * 64, principals=("staff",))

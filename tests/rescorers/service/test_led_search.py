@@ -22,10 +22,10 @@ from kitpick_models.encoders import Encoder
 from kitpick_rescorers.intents.store import Intent, IntentStore
 from kitpick_rescorers.profiles import FirstStage, Profile, load_profile, profile_toml
 from kitpick_rescorers.request_matrix import RequestMatrix
-from kitpick_rescorers.service.admission import Extent, SearchCosts
-from kitpick_rescorers.service.errors import Overloaded
-from kitpick_rescorers.service.keys import digest
 from kitpick_rescorers.stages import CrossEncode
+from kitpick_service.admission import Extent, SearchCosts
+from kitpick_service.errors import Overloaded
+from kitpick_service.keys import digest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 

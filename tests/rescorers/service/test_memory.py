@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from kitpick_rescorers.service.server import steady_memory
+from kitpick_service.server import steady_memory
 
 pytestmark = [
     pytest.mark.needs("weights", "onnxruntime", "serve"),

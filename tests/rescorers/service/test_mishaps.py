@@ -22,9 +22,9 @@ from commands import Run
 from waiting import eventually, free_port
 
 from kitpick_engines.contract import Candidate, Place
-from kitpick_rescorers.client import ClientSettings, RescorerClient
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.service.exchange import NO_VECTOR
+from kitpick_service.client import ClientSettings, RescorerClient
+from kitpick_service.exchange import NO_VECTOR
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 MAIN = "from kitpick.cli import main; main()"

@@ -30,11 +30,11 @@ from waiting import eventually
 
 from kitpick_models.errors import CorruptModel
 from kitpick_models.locate import find_model
-from kitpick_rescorers.service import logs
-from kitpick_rescorers.service.dialects.native import ENDPOINTS as NATIVE_ENDPOINTS
-from kitpick_rescorers.service.errors import InvalidKeyFile
-from kitpick_rescorers.service.http import handler
-from kitpick_rescorers.service.keys import digest, new_key, parse_keys
+from kitpick_service import logs
+from kitpick_service.dialects.native import ENDPOINTS as NATIVE_ENDPOINTS
+from kitpick_service.errors import InvalidKeyFile
+from kitpick_service.http import handler
+from kitpick_service.keys import digest, new_key, parse_keys
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 CALL = {"query": "weather", "candidates": [{"id": "a", "text": "weather of a city"}], "profile": "rerank"}

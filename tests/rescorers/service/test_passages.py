@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kitpick_rescorers.passages import nearest_passage
-from kitpick_rescorers.service.errors import DeadlinePassed
+from kitpick_service.errors import DeadlinePassed
 
 FILL = (
     "The quick general introduction describes the history of this product and thanks everybody who helped. "

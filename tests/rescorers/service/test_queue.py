@@ -16,9 +16,9 @@ from waiting import eventually
 
 from kitpick_models.batching import Row
 from kitpick_models.settings import RuntimeSettings
-from kitpick_rescorers.service.errors import Cancelled, DeadlinePassed, DoneInPart, Overloaded, Unready
-from kitpick_rescorers.service.queue import ModelQueue, QueueLimits
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.errors import Cancelled, DeadlinePassed, DoneInPart, Overloaded, Unready
+from kitpick_service.queue import ModelQueue, QueueLimits
+from kitpick_service.ticket import Ticket
 
 
 class Adding:

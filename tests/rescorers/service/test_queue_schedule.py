@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_models.batching import Row
-from kitpick_rescorers.service.queue import Job, Schedule
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.queue import Job, Schedule
+from kitpick_service.ticket import Ticket
 
 BUDGET = 64
 

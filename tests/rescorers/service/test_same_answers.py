@@ -16,8 +16,8 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.service.exchange import call_of
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.exchange import call_of
+from kitpick_service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 WORDS = [

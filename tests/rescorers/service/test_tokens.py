@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from token_issuer import AUDIENCE, ISSUER, TokenIssuer, claims, encoded
 
-from kitpick_rescorers.service.bearers import Bearers, digest
-from kitpick_rescorers.service.errors import InvalidIssuer, InvalidKeyFile, Unauthorized
-from kitpick_rescorers.service.keys import KeyRing, new_key, parse_keys
-from kitpick_rescorers.service.tokens import Issuer, TokenBearer
+from kitpick_service.bearers import Bearers, digest
+from kitpick_service.errors import InvalidIssuer, InvalidKeyFile, Unauthorized
+from kitpick_service.keys import KeyRing, new_key, parse_keys
+from kitpick_service.tokens import Issuer, TokenBearer
 
 pytestmark = pytest.mark.needs("tokens")
 ENTRY = f"""
@@ -158,7 +158,7 @@ def test_keys_come_from_the_address_once_and_again_for_a_new_one(
 ) -> None:
     login, now = TokenIssuer(), [1_000.0]
     clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("kitpick_rescorers.service.key_sets.time", clock)
+    monkeypatch.setattr("kitpick_service.key_sets.time", clock)
     with login.listening() as url:
         bearers: Bearers[Any] = Bearers({}, [entry(url)], tmp_path)
         assert login.asked == 0
@@ -182,7 +182,7 @@ def test_fetched_keys_count_on_when_the_key_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also while their address does not answer: a key that is added locks nobody out."""
-    monkeypatch.setattr("kitpick_rescorers.service.keys._RECHECK_SECONDS", 0)
+    monkeypatch.setattr("kitpick_service.keys._RECHECK_SECONDS", 0)
     login, file, key = TokenIssuer(), tmp_path / "keys.toml", new_key()
 
     def lets_in(ring: KeyRing, secret: str) -> bool:

@@ -8,9 +8,9 @@ import time
 import pytest
 from waiting import eventually
 
-from kitpick_rescorers.service.errors import DeadlinePassed
-from kitpick_rescorers.service.ticket import Ticket
-from kitpick_rescorers.service.turns import Turn, Turns
+from kitpick_service.errors import DeadlinePassed
+from kitpick_service.ticket import Ticket
+from kitpick_service.turns import Turn, Turns
 
 LONG = 10.0
 

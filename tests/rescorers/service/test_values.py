@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitpick_rescorers.service import body as request_body
-from kitpick_rescorers.service.body import count_values
+from kitpick_service import body as request_body
+from kitpick_service.body import count_values
 
 JSON = st.recursive(
     st.none()

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kitpick_rescorers.service.dialects.native import NATIVE
-from kitpick_rescorers.service.errors import (
+from kitpick_service.dialects.native import NATIVE
+from kitpick_service.errors import (
     DeadlinePassed,
     Overloaded,
     ServiceError,
@@ -23,7 +23,7 @@ from kitpick_rescorers.service.errors import (
     Unready,
     failure_of,
 )
-from kitpick_rescorers.service.protocol import RescoreAnswer, RescoreCall, SearchAnswer, SearchCall
+from kitpick_service.protocol import RescoreAnswer, RescoreCall, SearchAnswer, SearchCall
 
 HERE = Path(__file__).resolve().parent
 WIRE = HERE.parents[1] / "data" / "wire"

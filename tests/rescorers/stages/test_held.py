@@ -12,11 +12,11 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.service.exchange import call_of, request_of
 from kitpick_rescorers.stages import Complete
 from kitpick_rescorers.stages.brought import Brought
 from kitpick_rescorers.stages.complete import plan
 from kitpick_rescorers.state import MAX_HELD, HeldIdentifier
+from kitpick_service.exchange import call_of, request_of
 
 STAGE = Profile("chained", stages=(Complete(),))
 VALUE = "4Z8W4fKeB5YxbusRsdQVPb"

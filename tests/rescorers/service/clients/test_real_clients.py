@@ -32,7 +32,7 @@ def _silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def keyed(start: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A service that knows one key, `secret`."""
-    from kitpick_rescorers.service.keys import digest
+    from kitpick_service.keys import digest
 
     file = tmp_path_factory.mktemp("keys") / "keys.toml"
     file.write_text(f'[[keys]]\nname = "tests"\nsha256 = "{digest("secret")}"\n')

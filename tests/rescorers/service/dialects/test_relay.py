@@ -11,10 +11,10 @@ from kitpick_engines.contract import Filter, IndexSchema, Vector
 from kitpick_engines.lexical import FIELDS
 from kitpick_engines.remote.indexes import is_of_schema
 from kitpick_engines.text import TEMPLATE_VERSION
-from kitpick_rescorers.service.dialects.search import Relay, RelayedState, SearchesAsked
-from kitpick_rescorers.service.errors import Invalid
-from kitpick_rescorers.service.models import QueryVectors
-from kitpick_rescorers.service.ticket import Owner
+from kitpick_service.dialects.search import Relay, RelayedState, SearchesAsked
+from kitpick_service.errors import Invalid
+from kitpick_service.models import QueryVectors
+from kitpick_service.ticket import Owner
 
 SCHEMA = IndexSchema("m", 4, 1)
 COMMITTED = {"bool": {"filter": [{"range": {"born": {"lte": 3}}}]}}

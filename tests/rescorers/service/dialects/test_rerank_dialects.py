@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_rescorers import scoring
-from kitpick_rescorers.service.calls import decode
-from kitpick_rescorers.service.dialect import plain_number
-from kitpick_rescorers.service.documents import read_document, read_documents
-from kitpick_rescorers.service.errors import Cancelled, Invalid
-from kitpick_rescorers.service.protocol import RescoreCall
-from kitpick_rescorers.service.ticket import Ticket
+from kitpick_service.calls import decode
+from kitpick_service.dialect import plain_number
+from kitpick_service.documents import read_document, read_documents
+from kitpick_service.errors import Cancelled, Invalid
+from kitpick_service.protocol import RescoreCall
+from kitpick_service.ticket import Ticket
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime", "serve")
 QUERY = "What will the weather be like in Lisbon?"

@@ -1,0 +1,334 @@
+"""The models of a service: loaded before the first request, each with its own queue."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kitpick_engines.contract import IndexSchema, Vector
+from kitpick_engines.text import TEMPLATE_VERSION
+from kitpick_models.batching import Row, padded_length
+from kitpick_models.encoders import CrossEncoder, Encoder
+from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
+from kitpick_models.manifest import Manifest
+from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.models import Models
+from kitpick_rescorers.scoring import ScoreCache
+from kitpick_rescorers.stages import Requirement
+from kitpick_rescorers.state import Degradation
+from kitpick_service.admission import SearchCosts
+from kitpick_service.errors import Cancelled, NotInTime, Overloaded, Unready
+from kitpick_service.metrics import Metrics, QueueMetrics
+from kitpick_service.protocol import ModelInfo
+from kitpick_service.queue import ModelQueue, QueueLimits
+from kitpick_service.settings import ServiceSettings
+from kitpick_service.ticket import Owner, Ticket
+
+_TEXTS_AT_ONCE = 64
+"""Tokenised before somebody looks at the deadline again."""
+_REMEMBERED = 4_096
+"""Requests and sentences whose vectors are kept, about 1.5 KB each."""
+Vectors = NDArray[np.float32]
+Encode = Callable[[Sequence[str]], Sequence[Vector]]
+
+
+class QueryVectors:
+    """Vectors by key and text, the last ones. Safe to use from several threads.
+
+    Each API key has its own, and each tenant that it speaks for: how fast an answer comes tells nobody what
+    somebody else asked.
+    """
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[Owner, str], Vector] = OrderedDict()
+
+    def of(self, owner: Owner, texts: Sequence[str], encode: Encode) -> list[Vector]:
+        """Unit vectors, float32 (d,), one a text; `encode` makes those that are not known, together."""
+        with self._lock:
+            found = {text: self._known.get((owner, text)) for text in texts}
+        missing = [text for text, vector in found.items() if vector is None]
+        made = dict(zip(missing, encode(missing), strict=True)) if missing else {}
+        vectors = {text: vector for text, vector in found.items() if vector is not None} | made
+        self._keep(owner, vectors)
+        return [vectors[text] for text in texts]
+
+    def _keep(self, owner: Owner, vectors: dict[str, Vector]) -> None:
+        with self._lock:
+            for text, vector in vectors.items():
+                self._known[owner, text] = vector
+                self._known.move_to_end((owner, text))
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+
+
+class ServiceModels:
+    """Encoder, cross-encoder and classifier of query kinds. Safe to use from several threads."""
+
+    def __init__(self, settings: ServiceSettings, metrics: Metrics, label: str = "") -> None:
+        """Loads the models that the settings name.
+
+        Args:
+            settings: of the service.
+            metrics: counts what the queues do.
+            label: before the names of the queues, where another set's are counted as well.
+
+        Raises:
+            ModelError: one of them is missing, damaged, or cannot run on the device asked for.
+        """
+        chosen = settings.chosen_models()
+        runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
+        limits = QueueLimits(settings.max_waiting_tokens)
+        encoders = [load_encoder(chosen.encoder, runtime) for runtime in runtimes]
+        scorers = [load_cross_encoder(chosen.cross_encoder, runtime) for runtime in runtimes]
+        self.encoder, self.cross_encoder = encoders[0], scorers[0]
+        self.query_kind: QueryKindClassifier | None = (
+            load_query_kind(chosen.query_kind) if chosen.query_kind else None
+        )
+        found = load_list_ranker(chosen.list_ranker) if chosen.list_ranker else None
+        self.unfit = misfit(found, self.encoder.identity, self.cross_encoder.identity)
+        """Why there is no list ranker; empty where there is one."""
+        self.ranker: ListRanker | None = None if self.unfit else found
+        self.cache = ScoreCache(settings.score_cache)
+        self.query_vectors = QueryVectors()
+        self._vectors = _queue(f"{label}encoder", encoders, metrics, limits)
+        self._scores = _queue(f"{label}cross_encoder", scorers, metrics, limits)
+        self._warm_up(settings.warm_up_seconds)
+
+    @property
+    def queues(self) -> tuple[ModelQueue, ...]:
+        """The queue of every model that has one."""
+        return (self._vectors, self._scores)
+
+    @property
+    def schema(self) -> IndexSchema:
+        """Schema of an index that this encoder's vectors can be searched in."""
+        return IndexSchema(self.encoder.identity, self.encoder.dimensions, TEMPLATE_VERSION)
+
+    def costs(self) -> SearchCosts:
+        """What searches cost by the speed of the models at hand: of whole texts, as if each were alone.
+
+        Nothing where no speed is known, without a warm-up.
+        """
+        longest = (self.encoder.manifest.max_tokens, self.cross_encoder.manifest.max_tokens)
+        seconds = [
+            n / queue.speed if queue.speed else 0.0 for n, queue in zip(longest, self.queues, strict=True)
+        ]
+        return SearchCosts(*seconds)
+
+    def scorer(self, ticket: Ticket) -> QueuedScorer:
+        """The cross-encoder, on behalf of one request."""
+        return QueuedScorer(self.cross_encoder, self._scores, ticket)
+
+    def scores_of(self, ticket: Ticket) -> ScoreCache:
+        """The scores that whoever sent a request may find."""
+        return self.cache.of_owner(ticket.owner)
+
+    def for_needs(
+        self, needs: frozenset[Requirement], ticket: Ticket, vector_model: str = ""
+    ) -> tuple[Models, tuple[Degradation, ...]]:
+        """The models that stages need, on behalf of one request, and those that are missing.
+
+        Args:
+            needs: of the stages.
+            ticket: of the request.
+            vector_model: identity of the model that made the request's vector; empty for this encoder.
+        """
+        kind = self.query_kind if "query_kind" in needs else None
+        missing = []
+        if kind is not None and vector_model and kind.encoder and vector_model != kind.encoder:
+            reason = f"reads vectors of {kind.encoder}, the request's are of {vector_model}"
+            missing, kind = [Degradation("query_kind", reason)], None
+        if "ranker" in needs and self.unfit:
+            missing.append(Degradation("list_ranker", self.unfit))
+        models = Models(
+            scorer=self.scorer(ticket) if "scorer" in needs else None,
+            query_kind=kind,
+            cache=self.scores_of(ticket),
+            ranker=self.ranker if "ranker" in needs else None,
+        )
+        return models, tuple(missing)
+
+    def encode(self, texts: Sequence[str | Sequence[int]], ticket: Ticket) -> Vectors:
+        """Unit vectors (n, d) of texts, or of token ids.
+
+        Raises:
+            Overloaded, DeadlinePassed, Cancelled, Unready, ModelError: see `ModelQueue.run`.
+        """
+        rows = []
+        for text in texts:
+            ticket.check()
+            rows.append(
+                self.encoder.rows([text])[0] if isinstance(text, str) else self.encoder.row_of_ids(text)
+            )
+        return self._vectors.run(rows, ticket)
+
+    def queries(self, ticket: Ticket) -> QueuedEncoder:
+        """The encoder, on behalf of one request."""
+        return QueuedEncoder(self, ticket)
+
+    def remembered_queries(self, ticket: Ticket) -> RememberedEncoder:
+        """The encoder, on behalf of one call of several that ask the same."""
+        return RememberedEncoder(self, ticket)
+
+    def info(self) -> dict[str, ModelInfo]:
+        """Every model by its role."""
+        scale = self.cross_encoder.manifest.score_scale
+        found = {
+            "encoder": ModelInfo(self.encoder.identity, "cosine"),
+            "cross_encoder": ModelInfo(self.cross_encoder.identity, scale),
+        }
+        if self.query_kind is not None:
+            found["query_kind"] = ModelInfo(self.query_kind.identity, "probability")
+        if self.ranker is not None:
+            found["list_ranker"] = ModelInfo(self.ranker.identity, "probability")
+        return found
+
+    def close(self) -> None:
+        """Finishes waiting work, and ends the threads of the queues."""
+        for queue in self.queues:
+            queue.close()
+
+    def _warm_up(self, seconds: float) -> None:
+        try:
+            self._vectors.warm_up(self.encoder.manifest.max_tokens, seconds / 2)
+            self._scores.warm_up(self.cross_encoder.manifest.max_tokens, seconds / 2)
+        except Exception:
+            self.close()
+            raise
+
+
+class QueuedEncoder:
+    """The encoder behind its queue, for one request: a `kitpick_rescorers.contracts.QueryEncoder`."""
+
+    def __init__(self, models: ServiceModels, ticket: Ticket) -> None:
+        self._models = models
+        self._ticket = ticket
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the model."""
+        return self._models.encoder.identity
+
+    @property
+    def unmatched_below(self) -> float | None:
+        """What the model's manifest says."""
+        return self._models.encoder.unmatched_below
+
+    def knows(self, word: str) -> bool:
+        """As `Encoder.knows`."""
+        return self._models.encoder.knows(word)
+
+    def reads_at_most(self, text: str) -> int:
+        """As `Encoder.reads_at_most`."""
+        return self._models.encoder.reads_at_most(text)
+
+    def reads_language(self, language: str) -> bool:
+        """As `Encoder.reads_language`."""
+        return self._models.encoder.reads_language(language)
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
+        return list(self._models.encode(texts, self._ticket))
+
+
+class RememberedEncoder(QueuedEncoder):
+    """The same, which embeds what one caller asks again and again only once."""
+
+    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
+        """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
+        return self._models.query_vectors.of(
+            self._ticket.owner,
+            texts,
+            lambda missing: super(RememberedEncoder, self).vectors(tuple(missing)),
+        )
+
+
+class QueuedScorer:
+    """The cross-encoder behind its queue, for one request of a stage or dialect."""
+
+    def __init__(self, model: CrossEncoder, queue: ModelQueue, ticket: Ticket) -> None:
+        self._model = model
+        self._queue = queue
+        self._ticket = ticket
+
+    @property
+    def identity(self) -> str:
+        """Name and digest of the model."""
+        return self._model.identity
+
+    @property
+    def manifest(self) -> Manifest:
+        """The model's thresholds, and what it has seen."""
+        return self._model.manifest
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Logits (n,), one a text, the same as without a queue.
+
+        Raises:
+            Overloaded, Cancelled, Unready: kept in the ticket, because they must fail the whole request.
+            NotInTime, DeadlinePassed, ModelError: the order stands without scores.
+            DoneInPart: what was scored before the deadline.
+        """
+        try:
+            rows: list[Row] = []
+            for start in range(0, len(texts), _TEXTS_AT_ONCE):
+                self._ticket.check()
+                rows += self._model.rows(query, texts[start : start + _TEXTS_AT_ONCE])
+            started = time.perf_counter()
+            logits = self._queue.run(rows, self._ticket)
+            self._ticket.pairs += len(rows)
+            self._ticket.reading += time.perf_counter() - started
+            return logits
+        except NotInTime:
+            raise
+        except (Overloaded, Cancelled, Unready) as error:
+            self._ticket.refusal = error
+            raise
+
+    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrated probabilities (n,)."""
+        return self._model.probability(logits)
+
+    def reads_at_most(self, query: str) -> int:
+        """As `CrossEncoder.reads_at_most`."""
+        return self._model.reads_at_most(query)
+
+    def request_read(self, query: str, texts: Sequence[str]) -> list[int]:
+        """As `CrossEncoder.request_read`."""
+        return self._model.request_read(query, texts)
+
+    def in_time(self, query: str, texts: Sequence[str]) -> int:
+        """How many of the texts can be scored before the deadline, were nothing else asked; at least one.
+
+        While other work waits it says all of them: `score` then refuses what is too much.
+        """
+        if not texts:
+            return 0
+        bucket = self._model.settings.bucket
+        rows = self._model.rows(query, texts[:_TEXTS_AT_ONCE])
+        lengths = [padded_length(len(row.ids), bucket) for row in rows]
+        fitting = self._queue.rows_in_time(sum(lengths) / len(lengths), self._ticket)
+        return len(texts) if fitting is None else max(1, min(fitting, len(texts)))
+
+
+def _queue(
+    name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, limits: QueueLimits
+) -> ModelQueue:
+    return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), limits)
+
+
+def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
+    return RuntimeSettings(
+        provider=settings.provider,
+        threads=settings.threads,
+        cached_tokens=settings.cached_tokens,
+        device=device,
+    )
