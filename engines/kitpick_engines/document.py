@@ -131,8 +131,8 @@ class ApiDocument(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
     about: str = ""
     """What its tool is for, in the tool's own words, such as the instructions of an MCP server."""
     purpose: str = ""
-    """The description with text that other APIs of its tool share moved to its end; empty if nothing moves.
-    Models read it in place of the description; it is never shown."""
+    """The description, where it begins with text that other APIs of its tool share: with that at its end.
+    Else empty. Models read it in place of the description; it is never shown."""
     inputs: str = ""
     """JSON text of what `parameters` do not say of the inputs: allowed values, defaults, formats, fields of
     objects; with `properties` by names of parameters, `$defs`, and what holds for all inputs. Not indexed."""

@@ -1,7 +1,8 @@
 """Moves text that many APIs of a tool share to the end of what models read: the own purpose comes first.
 
-Warnings, guardrails, notes on authentication, headings and tables of errors stand before the purpose in
-some servers' descriptions, and models read the beginning. Such sentences are recognised by repetition alone.
+Warnings, guardrails, notes on authentication and tables of errors stand before the purpose in some servers'
+descriptions, and models read the beginning. Such sentences are recognised by repetition alone. A text that
+begins with its own purpose stays as it is: its "Args:" and "Returns:" part it for whoever reads it.
 Descriptions and definitions stay as they are: the other order is a field of its own, where it differs.
 """
 
@@ -111,9 +112,9 @@ def _key(unit: str) -> str:
 
 
 def _purpose(units: list[str], shared: set[str]) -> str:
-    """What is its own, then what it shares; empty where that is the order it has."""
+    """What is its own, then what it shares; empty where it does not begin with what it shares."""
     is_shared = [_key(unit) in shared for unit in units]
-    if is_shared == sorted(is_shared):
+    if not is_shared or not is_shared[0] or all(is_shared):
         return ""
     own = [unit for unit, other in zip(units, is_shared, strict=True) if not other]
     rest = [unit for unit, other in zip(units, is_shared, strict=True) if other]

@@ -64,9 +64,13 @@ def test_numbers_do_not_hide_a_repetition() -> None:
         [f"{thing} Only use when asked." for thing in THINGS],
         [GUARD + THINGS[0], GUARD + THINGS[1], THINGS[2], THINGS[3]],
         ["Gets a thing."] * 5,
+        [
+            f"{thing}\n\nArgs:\n    name: of the {n}\n\nReturns:\n    What became of {n}"
+            for n, thing in enumerate(THINGS)
+        ],
         [""] * 5,
     ],
-    ids=["nothing shared", "shared last already", "two alike", "all alike", "empty"],
+    ids=["nothing shared", "shared last already", "two alike", "all alike", "headings behind it", "empty"],
 )
 def test_texts_without_a_repetition_that_leads_stay_as_they_are(descriptions: list[str]) -> None:
     assert [document.purpose for document in arranged(*descriptions)] == [""] * len(descriptions)
