@@ -25,6 +25,7 @@ HEAVY = (
     "kitpick_ingest",
     "kitpick_models",
     "kitpick_rescorers",
+    "kitpick_service",
     "kitpick.catalog",
     "kitpick.settings",
 )
