@@ -31,15 +31,15 @@ def as_source(given: Given, name: str | None = None) -> Source:
     """
     if isinstance(given, (str, os.PathLike)):
         return open_source(os.fspath(given), name=name)
-    if isinstance(given, (list, tuple)):
-        from kitpick_ingest.sources.python_tools import PythonTools
-
-        return PythonTools(given, name or "")
     if hasattr(given, "read") and hasattr(given, "name"):
         source = cast("Source", given)
         if name is not None and name != source.name:
             raise UnknownSource(source.name, f"is not {name!r}", "give the source itself that name")
         return source
+    if isinstance(given, (list, tuple)):
+        from kitpick_ingest.sources.python_tools import PythonTools
+
+        return PythonTools(given, name or "")
     raise UnknownSource(
         f"a {type(given).__name__}",
         "is no source",

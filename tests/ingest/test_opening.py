@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -205,3 +207,18 @@ def test_a_source_keeps_its_own_name_and_another_one_is_refused(tmp_path: Path) 
     assert as_source(source, "mine") is source
     with pytest.raises(UnknownSource, match="mine: is not 'other'"):
         as_source(source, "other")
+
+
+class TupleSource(NamedTuple):
+    """A source that is also a tuple."""
+
+    name: str
+
+    def read(self) -> Iterator[ApiDocument]:
+        """Nothing."""
+        return iter(())
+
+
+def test_a_source_that_is_a_tuple_is_no_list_of_tools() -> None:
+    source = TupleSource("mine")
+    assert as_source(source) is source
