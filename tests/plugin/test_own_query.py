@@ -162,8 +162,9 @@ def test_what_the_ranking_needs_is_fetched_as_in_python(
     """Concentrating on a tool asks for all of its APIs: another round of searches."""
     stages = [{"stage": "fuse"}, {"stage": "cross_encode"}, {"stage": "concentrate", "threshold": 0.01}]
     needing = {"name": "needing", "first_stage": {"size": 3, "factor": 1}, "stages": stages}
-    answer = asked(search, "copy a file", {"size": 10, "ext": {"kitpick": {"profile": needing}}})
-    theirs = catalog.search("copy a file", 10, profile=msgspec.convert(needing, Profile))
+    text = "please copy one of the files"
+    answer = asked(search, text, {"size": 10, "ext": {"kitpick": {"profile": needing}}})
+    theirs = catalog.search(text, 10, profile=msgspec.convert(needing, Profile))
     assert apis(answer) == [hit.document.id for hit in theirs.hits]
     assert len(served.calls[-1]["found"]) == 2
 

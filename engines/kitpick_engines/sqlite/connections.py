@@ -159,6 +159,8 @@ class ConnectionPool:
 
     @FORKS_WAIT
     def _open(self, write: bool, frozen: bool = False) -> sqlite3.Connection:
+        if self._path.is_dir():
+            raise EngineUnavailable(f"{self._path}: it is a folder: name the file of a catalog")
         mode = "mode=rwc" if write else "mode=ro&immutable=1" if frozen else "mode=ro"
         connection = self._disk.connect(f"{self._path.absolute().as_uri()}?{mode}", self._busy_seconds)
         try:
@@ -218,8 +220,6 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if is_damage(error):
             raise unreadable(path, error) from error
-        if path.is_dir():
-            raise EngineUnavailable(f"{path}: it is a folder: name the file of a catalog") from error
         cure = full_disk(path) if is_full(error) or not has_room(path) else _cure(str(error))
         raise EngineUnavailable(f"{path}: {error}; {cure}") from error
     except sqlite3.DatabaseError as error:

@@ -9,6 +9,7 @@ an index built beside the live one has another N, so that a swap is one small tr
 from __future__ import annotations
 
 import math
+import os
 import re
 import sqlite3
 import time
@@ -137,8 +138,9 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    _, _, file = connection.execute("PRAGMA database_list").fetchone()
-    return str(file)
+    """The path of the database, also where its bytes are no text."""
+    (file,) = connection.execute("SELECT CAST(file AS BLOB) FROM pragma_database_list").fetchone()
+    return os.fsdecode(file)
 
 
 def refuse_other_format(version: int, file: str) -> None:

@@ -77,6 +77,13 @@ _UNWANTED = re.compile(
     re.IGNORECASE,
 )
 """A deed that is said not to be wanted: "terminating them is not wanted"."""
+_MUST_NOT_BE = re.compile(
+    r"(?:it|they|this|that|these|those|(?:the|its|my|our|their)\s+[a-z]+)\s+"
+    r"(?:(?:must|should|may|shall)(?:\s+(?:not|never)|n['’]t)|(?:is|are)\s+(?:not|never)\s+to)\s+"
+    r"(?:ever\s+)?(?:be|get)\s+(?:[a-z]+ly\s+)?(?P<verb>[a-z]+)\b",
+    re.IGNORECASE,
+)
+"""A deed that must not be done to a thing: "it must not be terminated"."""
 _ASKS_INSTEAD = re.compile(r"\s*(?:what|which|who)(?:['’]s)?\b", re.IGNORECASE)
 """How a clause begins that asks what may stand in place of a thing: "what can I use instead of butter"."""
 _POINTS_BACK = re.compile(r"[^,;.!?]*\b(?:it|them)\b", re.IGNORECASE)
@@ -157,7 +164,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 def _rules_out_all(clause: str, first: bool, rest: str) -> bool:
     """Whether a clause says nothing but what is not wanted."""
-    none = _DEED_TO_NONE.match(clause) or _UNWANTED.match(clause)
+    none = _DEED_TO_NONE.match(clause) or _UNWANTED.match(clause) or _MUST_NOT_BE.match(clause)
     if _kept(clause) or _NOTHING.match(clause) or (none and verb_stem(none["verb"]) in ACTIONS):
         return not first
     said = _DO_NOT.match(clause)

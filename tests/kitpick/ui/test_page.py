@@ -70,7 +70,7 @@ def test_a_request_is_shown_on_its_way_through_all_stages(open_tab: Open, shown:
         "pack",
     ):
         assert tab.page.locator("summary", has_text=stage).count() >= 1
-    assert "get_weather" in tab.page.locator(".hits > li").first.inner_text()
+    assert "get_forecast" in tab.page.locator(".hits > li").first.inner_text()
     for title in (
         "Answer",
         "Way through the stages",

@@ -34,6 +34,8 @@ from kitpick_rescorers.reading.negation import MAX_READ, split_ruled_out
         ("archive it w/o deleting it", "archive it", "w/o deleting it"),
         ("freeze the VMs, ending them is not wanted", "freeze the VMs", "ending them is not wanted"),
         ("copy the file, donot move it", "copy the file", "donot move it"),
+        ("send it to sleep, it must not be ended", "send it to sleep", "it must not be ended"),
+        ("empty it. The queue is not to be deleted", "empty it.", "The queue is not to be deleted"),
         ("ship it, and I certainly don't want to cancel", "ship it", "and I certainly don't want to cancel"),
     ],
 )
