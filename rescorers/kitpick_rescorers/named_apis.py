@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from kitpick_engines.contract import Candidate, Filter, SearchRequest, Sentence
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.contracts import SearchedIndex
 from kitpick_rescorers.reading.names import MAX_NAMES, name_key, named
 from kitpick_rescorers.reading.request_reading import Reading
+from kitpick_rescorers.request import placeless
 
 _SIZE = 200
 """Candidates of the first name that are looked at: many servers have a `search`."""
@@ -62,11 +61,11 @@ def find_named(index: SearchedIndex, names: Sequence[str], permitted: Filter) ->
     found = index.search(SearchRequest(first, None, _SIZE, permitted, sentences, named=True))
     meant = named(found, names)
     paths = {_path_key(name): name for name in names if "/" in name}
-    by_path = (
-        _by_path(index, paths, found, permitted) if paths and not _is_whole(names[0], meant, found) else {}
-    )
+    by_path: dict[str, str] = {}
+    if paths and not _is_whole(names[0], meant, found):
+        by_path = _by_path(index, paths, found, permitted)
     wanted = {*meant, *by_path}
-    return NamedApis([_placeless(item) for item in found if item.id in wanted], by_path)
+    return NamedApis([placeless(item) for item in found if item.id in wanted], by_path)
 
 
 def _is_whole(name: str, meant: Mapping[str, str], found: Iterable[Candidate]) -> bool:
@@ -98,7 +97,3 @@ def _path_named(document: ApiDocument, paths: dict[tuple[str, str], str]) -> str
             if path.startswith("/") and method.isupper() and _path_key(text) in paths:
                 return paths[_path_key(text)]
     return None
-
-
-def _placeless(candidate: Candidate) -> Candidate:
-    return replace(candidate, lexical=None, dense=None, sentence=None, intent=None)

@@ -25,11 +25,7 @@ MAX_CELLS = 60_000_000
 
 
 def best_set(
-    values: Sequence[float],
-    sizes: Sequence[int],
-    budget: int,
-    count: int,
-    deadline: Deadline = UNLIMITED,
+    values: Sequence[float], sizes: Sequence[int], budget: int, count: int, deadline: Deadline = UNLIMITED
 ) -> tuple[int, ...] | None:
     """Positions of the items of largest total value, at most `count` of them and at most `budget` in size.
 
@@ -174,7 +170,8 @@ def pack_results(
     """
     order = [hit.id for hit in ranked.results]
     kept = best_fit(order, sizes.slim, budget, count)
-    whole = _made_whole(kept, sizes, budget)
+    left = budget - sum(sizes.slim[key] for key in kept)
+    whole = frozenset(first_fit(kept, {key: sizes.whole[key] - sizes.slim[key] for key in kept}, left))
     tokens = {key: sizes.whole[key] if key in whole else sizes.slim[key] for key in kept}
     cut = {key: f"cut: {sizes.slim[key]} tokens, others are worth more" for key in order if key in sizes.slim}
     reasons = cut | {key: f"{size} tokens" for key, size in tokens.items()}
@@ -182,17 +179,6 @@ def pack_results(
         why = f"none of {len(cut)} definitions fits into {budget:,} tokens: name a larger budget"
         ranked = replace(ranked, degraded=(*ranked.degraded, Degradation(PACKING, why)))
     return _packed(ranked, tokens, reasons, budget, sizes.counter), frozenset(kept) - whole
-
-
-def _made_whole(kept: Sequence[str], sizes: PackingSizes, budget: int) -> frozenset[str]:
-    left = budget - sum(sizes.slim[key] for key in kept)
-    whole = []
-    for key in kept:
-        more = sizes.whole[key] - sizes.slim[key]
-        if more <= left:
-            whole.append(key)
-            left -= more
-    return frozenset(whole)
 
 
 def _packed(

@@ -144,7 +144,7 @@ def opening_state(request: RescoreRequest) -> State:
     _check(request)
     proposed = _merged(request.candidates)
     known = {candidate.id for candidate in proposed}
-    late = [_placeless(c) for c in _merged(request.fetched) if c.id not in known]
+    late = [placeless(c) for c in _merged(request.fetched) if c.id not in known]
     ranked = [Ranked(c, c.tool_key, rank) for rank, c in enumerate(proposed, start=1)]
     ranked += [Ranked(c, c.tool_key, len(proposed) + 1, fetched=True) for c in late]
     state = State(
@@ -241,7 +241,7 @@ def _better(one: Place | None, other: Place | None) -> Place | None:
     return min(one, other, key=lambda place: place.rank)
 
 
-def _placeless(candidate: Candidate) -> Candidate:
+def placeless(candidate: Candidate) -> Candidate:
     """The candidate without places: they belong to another query."""
     return replace(candidate, lexical=None, dense=None, intent=None, sentence=None)
 

@@ -219,11 +219,8 @@ def head_and_tail(state: State, size: int | None = None) -> tuple[tuple[Ranked, 
     it, except that candidates fetched on a need always belong to it.
     """
     wanted = state.scored or state.ranked
-    if size is not None:
-        proposed = [item.id for item in wanted if not item.fetched][:size]
-        kept = set(proposed) | {item.id for item in wanted if item.fetched}
-    else:
-        kept = {item.id for item in wanted}
+    proposed = [item.id for item in wanted if not item.fetched][:size]
+    kept = {*proposed, *(item.id for item in wanted if item.fetched)}
     head = tuple(item for item in state.ranked if item.id in kept)
     return head, tuple(item for item in state.ranked if item.id not in kept)
 

@@ -19,24 +19,8 @@ near, and both ask for the same thing; the third, from 0.97 on, does so as well.
 OPERATOR_SAYS = "a sample of the operator names it for this request"
 
 _WORD = re.compile(r"[^\W_]+")
-_FILLERS = frozenset(
-    (
-        "please",
-        "kindly",
-        "hey",
-        "hi",
-        "hello",
-        "thanks",
-        "thank",
-        "you",
-        "a",
-        "an",
-        "the",
-        "just",
-        "can",
-        "could",
-    )
-)
+_FILLER_LIST = "please kindly hey hi hello thanks thank you a an the just can could"
+_FILLERS = frozenset(_FILLER_LIST.split())
 """Words that change nothing about what is asked for."""
 _MAX_READ = 4_000
 
@@ -63,7 +47,7 @@ def confirmed(intents: Intents, near: Sequence[tuple[int, float]], request: str)
         request: in words.
     """
     words = same_words(request)
-    operator: dict[str, None] = {}
+    operator: set[str] = set()
     chose: defaultdict[str, set[str]] = defaultdict(set)
     objected: defaultdict[str, set[str]] = defaultdict(set)
     for row, cosine in near:
@@ -71,15 +55,13 @@ def confirmed(intents: Intents, near: Sequence[tuple[int, float]], request: str)
             continue
         api, client = intents.apis[row], intents.clients[row]
         if not client:
-            operator[api] = None
+            operator.add(api)
         else:
             (chose if intents.chosen(row) else objected)[api].add(client)
-    counts = {api: len(who) for api, who in chose.items() if len(who) > len(objected[api])}
-    agreed = sorted((api for api, count in counts.items() if count >= QUORUM), key=lambda a: (-counts[a], a))
+    counts = {api: len(who) for api, who in chose.items() if len(who) > max(QUORUM - 1, len(objected[api]))}
+    agreed = sorted(counts.keys() - operator, key=lambda api: (-counts[api], api))
     said = {api: f"{counts[api]} clients chose it for this request" for api in agreed}
-    return dict.fromkeys(sorted(operator), OPERATOR_SAYS) | {
-        api: why for api, why in said.items() if api not in operator
-    }
+    return dict.fromkeys(sorted(operator), OPERATOR_SAYS) | said
 
 
 def _request(intents: Intents, row: int) -> str:

@@ -19,15 +19,7 @@ from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import IntentStore
-from kitpick_rescorers.intents.votes import (
-    NO_INTENTS,
-    Intents,
-    Voting,
-    caller_of,
-    near_samples,
-    trust,
-    vote,
-)
+from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Voting, caller_of, near_samples, trust, vote
 from kitpick_rescorers.intents.written import (
     NOTHING_WRITTEN,
     NearTexts,
@@ -212,7 +204,7 @@ class _Votes(NamedTuple):
         # One by one: what is asked with few texts is remembered, and the next search has it.
         vectors = [vector for each in missing for vector in document_vectors([each], encoder.vectors)]
         return [
-            replace(_candidate(document, vector), intent=self.places.get(document.id))
+            _candidate(document, vector, self.places.get(document.id))
             for document, vector in zip(missing, vectors, strict=True)
         ]
 
@@ -232,7 +224,7 @@ def _order(candidates: Sequence[Candidate]) -> list[str]:
     return [item.id for item in sorted(candidates, key=lambda item: (-worth(item), item.id))]
 
 
-def _candidate(document: ApiDocument, vector: Vector) -> Candidate:
+def _candidate(document: ApiDocument, vector: Vector, place: Place | None) -> Candidate:
     return Candidate(
         id=document.id,
         category=document.category,
@@ -240,6 +232,7 @@ def _candidate(document: ApiDocument, vector: Vector) -> Candidate:
         api=document.api,
         text=rerank_text(document),
         vector=vector,
+        intent=place,
         deprecated=document.deprecated,
         effect=document.effect,
     )

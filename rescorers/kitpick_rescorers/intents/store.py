@@ -47,16 +47,9 @@ CREATE INDEX IF NOT EXISTS by_model ON intents (model);
 """
 _COLUMNS = "request, api, client, at, model, vector"
 """Those of files from before tenants and verdicts."""
-_READ = {
-    "api": str,
-    "client": str,
-    "at": float,
-    "vector": bytes,
-    "request": str,
-    "tenant": str,
-    "verdict": str,
-}
-_STALE = {name: _READ[name] for name in ("request", "api", "client", "tenant")}
+_TEXTS: dict[str, type] = dict.fromkeys(("request", "tenant", "verdict"), str)
+_READ = {"api": str, "client": str, "at": float, "vector": bytes} | _TEXTS
+_STALE = dict.fromkeys(("request", "api", "client", "tenant"), str)
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -109,17 +102,8 @@ class IntentStore:
         """
         now = time.time()
         rows = [
-            (
-                intent.request[:MAX_REQUEST],
-                intent.api,
-                by.client,
-                now,
-                model,
-                _bytes(vector),
-                by.tenant,
-                verdict,
-            )
-            for intent, vector in zip(intents, vectors, strict=True)
+            (each.request[:MAX_REQUEST], each.api, by.client, now, model, _bytes(vector), by.tenant, verdict)
+            for each, vector in zip(intents, vectors, strict=True)
         ]
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._connection() as connection:
@@ -206,7 +190,7 @@ class IntentStore:
             return []
         with self._connection() as connection:
             query = (
-                f"SELECT request, api, client, {_tenant(connection)} FROM intents "  # noqa: S608 - literals
+                f"SELECT request, api, client, {_column(connection, 'tenant', '')} FROM intents "  # noqa: S608 - literals
                 "WHERE model < ? OR model > ? LIMIT ?"
             )
             found = checked("intents", _STALE, connection.execute(query, (model, model, limit)).fetchall())
@@ -236,28 +220,20 @@ class IntentStore:
         with self._connection() as connection:
             parted = _has(connection, "tenant")
             whose, given = ("tenant IN ('', ?) AND model = ?", (tenant,)) if parted else ("model = ?", ())
+            own = f"{_column(connection, 'tenant', '')}, {_column(connection, 'verdict', 'chosen')}"
             query = (
-                f"SELECT api, client, at, vector, request, {_tenant(connection)}, {_verdict(connection)} "  # noqa: S608 - literals
+                f"SELECT api, client, at, vector, request, {own} "  # noqa: S608 - literals
                 f"FROM intents WHERE {whose} ORDER BY request, api, tenant, client"
             )
             rows = checked("intents", _READ, connection.execute(query, (*given, model)).fetchall())
-            one_of("intents.verdict", get_args(Verdict), [row[6] for row in rows])
-        vectors = self._vectors([row[3] for row in rows])
-        return Intents(
-            tuple(row[0] for row in rows),
-            tuple(row[1] for row in rows),
-            np.array([row[2] for row in rows]),
-            vectors,
-            _covered(rows),
-            tuple(row[4] for row in rows),
-            tuple(row[5] for row in rows),
-            tuple(row[6] for row in rows),
-        )
+            one_of("intents.verdict", get_args(Verdict), [row[-1] for row in rows])
+        if not rows:
+            return NO_INTENTS
+        apis, clients, times, vectors, *said = zip(*rows, strict=True)
+        return Intents(apis, clients, np.array(times), self._vectors(vectors), _covered(rows), *said)
 
     def _vectors(self, blobs: Sequence[bytes]) -> NDArray[np.float32]:
         """The vectors (n, d); raises `EngineUnavailable` where one is not as it was written."""
-        if not blobs:
-            return np.zeros((0, 0), dtype=np.float32)
         try:
             vectors = np.stack([np.frombuffer(blob, dtype="<f4") for blob in blobs]).astype(np.float32)
         except (ValueError, TypeError) as error:
@@ -285,11 +261,7 @@ class IntentStore:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
-            with (
-                FORKS_WAIT,
-                closing(connect_beside(self.path)) as connection,
-                connection,
-            ):
+            with FORKS_WAIT, closing(connect_beside(self.path)) as connection, connection:
                 connection.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:
@@ -353,12 +325,9 @@ def _has(connection: sqlite3.Connection, column: str) -> bool:
     return found.fetchone() is not None
 
 
-def _tenant(connection: sqlite3.Connection) -> str:
-    return "tenant" if _has(connection, "tenant") else "'' AS tenant"
-
-
-def _verdict(connection: sqlite3.Connection) -> str:
-    return "verdict" if _has(connection, "verdict") else "'chosen' AS verdict"
+def _column(connection: sqlite3.Connection, name: str, otherwise: str) -> str:
+    """A column; what stands for it in files from before it."""
+    return name if _has(connection, name) else f"'{otherwise}' AS {name}"
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:

@@ -246,11 +246,7 @@ class WrittenStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with (
-                FORKS_WAIT,
-                closing(connect_beside(self.path)) as connection,
-                connection,
-            ):
+            with FORKS_WAIT, closing(connect_beside(self.path)) as connection, connection:
                 connection.executescript(_TABLES)
                 yield connection
         except (sqlite3.Error, UnicodeDecodeError, DamagedRow) as error:

@@ -138,9 +138,8 @@ def written_out(text: str, found: Iterable[Abbreviation], texts: Iterable[str]) 
     held = [frozenset(stems_of(each[:_MAX_TEXT])) for each in texts]
     parts, notes, last = [], [], 0
     for each in found:
-        form = next(
-            (form for form in each.forms if any(held_by >= set(stems_of(form)) for held_by in held)), None
-        )
+        meant = (form for form in each.forms if any(known.issuperset(stems_of(form)) for known in held))
+        form = next(meant, None)
         if form is not None and not set(stems_of(form)) <= set(stems_of(text)):
             parts += [text[last : each.start], f"{form} ({each.short})"]
             notes.append(f"{each.short} → {form}")

@@ -33,37 +33,8 @@ _LEAST_PART = 4
 _ELIDED = re.compile(
     r"^(?:[ldjmtsnc]|qu|dell|all|nell|sull|dall|un|quell|quest|lorsqu|jusqu)['’](?=\w)", re.I
 )
-_ARABIC = (
-    "وبال",
-    "ولل",
-    "هال",
-    "وال",
-    "بال",
-    "كال",
-    "فال",
-    "لل",
-    "ال",
-    "وسي",
-    "وست",
-    "وسن",
-    "وب",
-    "وت",
-    "ول",
-    "وي",
-    "ون",
-    "سي",
-    "ست",
-    "سن",
-    "و",
-    "ب",
-    "ل",
-    "ف",
-    "س",
-    "ي",
-    "ت",
-    "ن",
-    "ا",
-)
+_ARABIC_LIST = "وبال ولل هال وال بال كال فال لل ال وسي وست وسن وب وت ول وي ون سي ست سن و ب ل ف س ي ت ن ا"
+_ARABIC = tuple(_ARABIC_LIST.split())
 """What Arabic writes before a word without a space: article, conjunctions, prepositions, persons."""
 _PARTED = {
     "de": "ab an auf aus ein hoch runter rauf raus rein hinzu zu zurück um weg vor nach fest los frei heraus",
@@ -175,17 +146,10 @@ def _as_it_stands(token: str, language: str, place: int) -> bool:
 
 def _meanings(word: str, language: str) -> tuple[str, ...]:
     """The English words for a word: one, or for a compound two; none if it is unknown."""
-    heard = [word]
-    if language == "ar":
-        heard += [
-            word[len(before) :]
-            for before in _ARABIC
-            if word.startswith(before) and len(word) > len(before) + 2
-        ]
+    written = (each for each in _ARABIC if word.startswith(each) and len(word) > len(each) + 2)
+    heard = [word, *(word[len(each) :] for each in written if language == "ar")]
     _, meant = max((known_stem(each, language) for each in heard), key=lambda found: len(found[0]))
-    if meant:
-        return (meant,)
-    return of_compound(word, language)
+    return (meant,) if meant else of_compound(word, language)
 
 
 def _meant(word: str, language: str, *, whole: bool = False) -> str:

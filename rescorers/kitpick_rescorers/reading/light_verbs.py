@@ -125,8 +125,6 @@ def meant_by_light_verb(text: str) -> Meant:
     """The deed that a request says by a noun or an idiom; of several, all of them."""
     if len(text.split()) > _MOST_WORDS or MAY_BE_LIGHT.search(text) is None:
         return Meant()
-    found = [meant for pattern, meant in _rules() if pattern.search(text)]
-    return Meant(
-        frozenset().union(*(each.deeds for each in found)),
-        frozenset().union(*(each.things for each in found)),
-    )
+    found = [Meant(), *(meant for pattern, meant in _rules() if pattern.search(text))]
+    deeds, things = (frozenset().union(*each) for each in zip(*found, strict=True))
+    return Meant(deeds, things)

@@ -173,11 +173,8 @@ def _by_hand(text: str, found: Iterable[Candidate]) -> str:
         return ""
     held = frozenset().union(*(_words(as_text(each)) for each in found))
     missing = next((deed for deed, about in said if about.isdisjoint(held)), "")
-    return (
-        f"the request asks for work of hands ({missing[:60]!r}), and nothing found is about it"
-        if missing
-        else ""
-    )
+    told = f"the request asks for work of hands ({missing[:60]!r}), and nothing found is about it"
+    return told if missing else ""
 
 
 def _elsewhere(text: str, found: Sequence[Candidate]) -> str:
@@ -210,15 +207,11 @@ def _of_another(text: str, found: Sequence[Candidate]) -> str:
 def _names_a_tool(text: str, found: Sequence[Candidate], texts: Sequence[frozenset[str]]) -> bool:
     """Whether a request has a word of a tool's name that no other tool's texts have."""
     asked = _words(text)
-    named: dict[str, frozenset[str]] = {each.tool_key: _words(each.tool) & asked for each in found}
-    return any(
-        own
-        - frozenset().union(
-            *(words for each, words in zip(found, texts, strict=True) if each.tool_key != key)
-        )
-        for key, own in named.items()
-        if own
-    )
+    for key, tool in {each.tool_key: each.tool for each in found}.items():
+        others = (words for each, words in zip(found, texts, strict=True) if each.tool_key != key)
+        if (_words(tool) & asked).difference(*others):
+            return True
+    return False
 
 
 def _is_product(match: re.Match[str]) -> bool:

@@ -15,13 +15,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import Candidate
 from kitpick_engines.document import Effect
 from kitpick_rescorers.features import effect_of_name, wanted_effects
-from kitpick_rescorers.reading.deeds import (
-    MAY_OPPOSE,
-    asked_deeds,
-    effects_asked,
-    milder_deeds,
-    opposites,
-)
+from kitpick_rescorers.reading.deeds import MAY_OPPOSE, asked_deeds, effects_asked, milder_deeds, opposites
 from kitpick_rescorers.reading.glossary import LANGUAGES
 from kitpick_rescorers.reading.languages import passed_over
 from kitpick_rescorers.reading.light_verbs import MAY_BE_LIGHT, Meant, meant_by_light_verb
@@ -32,14 +26,7 @@ from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.ruled_out import RuledOut
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
 from kitpick_rescorers.reading.small_talk import TALK_WORDS, small_talk
-from kitpick_rescorers.reading.verbs import (
-    ACTIONS,
-    ENDING,
-    asks_to_end,
-    deeds,
-    destroys,
-    stems_of,
-)
+from kitpick_rescorers.reading.verbs import ACTIONS, ENDING, asks_to_end, deeds, destroys, stems_of
 from kitpick_rescorers.reading.words_of_names import (
     SMALL,
     deed_of,
@@ -204,17 +191,22 @@ class _Rules:
         self.first = self._first(placed_first)
 
     def ranked(self) -> tuple[Ranked, ...]:
-        """The list: first what is named or confirmed, then the others, last what is ruled out."""
-        ranked = self._by_version(self._with_first(list(self._state.ranked)))
-        ranked = self._unused_first(ranked)
+        """The list: first what is named or confirmed, then the others, last what is ruled out.
+
+        Then, where nothing is named, each rule in turn may put another hit in front.
+        """
+        ranked = self._unused_first(self._by_version(self._with_first(list(self._state.ranked))))
         out = self._ruled_out(ranked)
         self.reasons |= out
         if out:
             kept, last = _parted(ranked, out)
             ranked = [*self._counterpart_first(kept, last), *last]
-        ranked = self._said_in_full_first(ranked)
-        ranked = self._said_by_noun_first(self._fitting_effect_first(ranked))
-        return tuple(self._harmless_first(self._opposite_behind(ranked)))
+        better = (self._said_in_full, self._of_fitting_effect, self._said_by_noun, self._not_opposite)
+        for place_of in (*better, self._harmless):
+            if ranked and ranked[0].id not in self.first:
+                place = place_of(ranked)
+                ranked = [ranked[place], *ranked[:place], *ranked[place + 1 :]]
+        return tuple(ranked)
 
     def _first(self, placed_first: Mapping[str, str]) -> dict[str, str]:
         """Ids of what comes first, in their order, with the reason."""
@@ -261,127 +253,101 @@ class _Rules:
                 self.reasons |= {better[0].id: "of its versions the one that is asked for"}
         return moved
 
-    def _fitting_effect_first(self, ranked: list[Ranked]) -> list[Ranked]:
+    def _of_fitting_effect(self, ranked: Sequence[Ranked]) -> int:
         """What reads answers a question, and what writes does a deed, if both are about one thing."""
-        if not ranked or ranked[0].id in self.first:
-            return ranked
         first, text = effect_of_name(ranked[0].candidate.api), self._reading.searched.rstrip()
-        if first is Effect.UNKNOWN or (first is Effect.READ and text[-1:] == "?"):
-            return ranked
-        if wanted_effects(text) in ({first}, frozenset()) and text[-1:] != "?":
-            return ranked
+        is_question = text[-1:] == "?"
+        if first is Effect.UNKNOWN or (first is Effect.READ and is_question):
+            return 0
+        if wanted_effects(text) in ({first}, frozenset()) and not is_question:
+            return 0
         wanted = effects_asked(self._reading.searched) if not self._reading.foreign else None
         if not wanted or first in wanted:
-            return ranked
+            return 0
         thing = things_of(ranked[0].candidate)
-        place = self._near(
-            ranked[:_NEAR],
-            lambda item: (
-                effect_of_name(item.api) in wanted and (Effect.READ in wanted or things_of(item) == thing)
-            ),
-        )
-        if place:
-            self.reasons |= {ranked[place].id: _FITS}
-        return _with_front(ranked, place)
 
-    def _said_in_full_first(self, ranked: list[Ranked]) -> list[Ranked]:
+        def fits(item: Candidate) -> bool:
+            return effect_of_name(item.api) in wanted and (Effect.READ in wanted or things_of(item) == thing)
+
+        return self._told(ranked, _near(ranked[:_NEAR], fits), _FITS)
+
+    def _said_in_full(self, ranked: Sequence[Ranked]) -> int:
         """A hit whose name says the whole request stands before one that says something else.
 
         "eliminar el bucket viejo" is `DeleteBucket`, not `DeleteBucketLifecycle`.
         """
-        if not ranked or ranked[0].id in self.first:
-            return ranked
         if len(self._reading.wanted.split()) > _WORDS_OF_NAME:
-            return ranked
+            return 0
         asked = plain_stems(" ".join(self._reading.english) or self._reading.searched)
 
         def is_said(item: Ranked) -> bool:
             stems = plain_stems(last_part(item.candidate.api))
             return not stems <= _ACTIONS and stems <= asked and not asked - stems - plain_stems(item.tool)
 
-        place = next((place for place, item in enumerate(ranked[:_HEAD]) if is_said(item)), 0)
-        if place:
-            self.reasons |= {ranked[place].id: _SAID}
-        return _with_front(ranked, place)
+        return self._told(ranked, _first_place(ranked[:_HEAD], is_said), _SAID)
 
-    def _said_by_noun_first(self, ranked: list[Ranked]) -> list[Ranked]:
+    def _said_by_noun(self, ranked: Sequence[Ranked]) -> int:
         """What does a deed that a noun or an idiom says ("take a snapshot") stands before what does not."""
         text = self._reading.searched
-        if not ranked or ranked[0].id in self.first or self._reading.foreign or not MAY_BE_LIGHT.search(text):
-            return ranked
+        if self._reading.foreign or not MAY_BE_LIGHT.search(text):
+            return 0
         meant = meant_by_light_verb(text)
         if not meant.deeds or meant.fits(name_stems(ranked[0].candidate)):
-            return ranked
+            return 0
         about = (frozenset(stems_of(text)) | things_of(ranked[0].candidate)) - meant.things
-        place = next(
-            (place for place, item in enumerate(ranked[:_HEAD]) if _is_meant(item.candidate, meant, about)), 0
-        )
-        if place:
-            self.reasons |= {ranked[place].id: _MEANT}
-        return _with_front(ranked, place)
+        place = _first_place(ranked[:_HEAD], lambda item: _is_meant(item.candidate, meant, about))
+        return self._told(ranked, place, _MEANT)
 
-    def _opposite_behind(self, ranked: list[Ranked]) -> list[Ranked]:
+    def _not_opposite(self, ranked: Sequence[Ranked]) -> int:
         """What does the opposite of what is asked does not stand before what does it to the same thing."""
-        if not ranked or ranked[0].id in self.first:
-            return ranked
-        if not MAY_OPPOSE.search(ranked[0].candidate.api):
-            return ranked
-        asked = asked_deeds(self._reading.searched)
-        first, against = ranked[0], opposites(asked)
-        deed = deed_of(first.candidate)
-        if deed not in against or (deed in ENDING and asks_to_end(self._reading.searched)):
-            return ranked
+        first = ranked[0]
+        if not MAY_OPPOSE.search(first.candidate.api):
+            return 0
+        asked, deed = asked_deeds(self._reading.searched), deed_of(first.candidate)
+        if deed not in opposites(asked) or (deed in ENDING and asks_to_end(self._reading.searched)):
+            return 0
         fit = deeds(asked)
-        place = self._near(ranked, lambda candidate: deed_of(candidate) in fit)
-        if not place:
-            return ranked
-        self.reasons |= {first.id: _OPPOSITE}
-        return _with_front(ranked, place)
+        place = _near(ranked, lambda candidate: deed_of(candidate) in fit)
+        if place:
+            self.reasons |= {first.id: _OPPOSITE}
+        return place
 
-    def _harmless_first(self, ranked: list[Ranked]) -> list[Ranked]:
+    def _harmless(self, ranked: Sequence[Ranked]) -> int:
         """What destroys does not stand first for a request that asks for no ending, or for another one.
 
         In its place comes the next hit that does not, if it is about the same thing; where no ending and
         nothing of the first one's name is asked for, whatever does not. A hit in front that destroys all
         the same says so.
         """
-        if not ranked or ranked[0].id in self.first or not _may_destroy(ranked[0].candidate):
-            return ranked
-        first, text = ranked[0], self._reading.searched
+        first, text = ranked[0].candidate, self._reading.searched
+        if not _may_destroy(first) or not _destroys(first):
+            return 0
         ends = asks_to_end(text)
-        if not _destroys(first.candidate) or (ends and deed_of(first.candidate) in deeds(asked_deeds(text))):
-            return ranked
-        place = self._harmless(ranked, milder_deeds(text) if ends else None)
+        if ends and deed_of(first) in deeds(asked_deeds(text)):
+            return 0
+        place = self._instead(ranked, milder_deeds(text) if ends else None)
         if place or not ends:
             self.reasons |= {first.id: _ENDS}
-        return _with_front(ranked, place)
+        return place
 
-    def _harmless(self, ranked: Sequence[Ranked], milder: frozenset[str] | None) -> int:
+    def _instead(self, ranked: Sequence[Ranked], milder: frozenset[str] | None) -> int:
         """The place of the hit that comes before one that destroys; 0 if none does.
 
         Args:
             ranked: the list.
             milder: the deeds with which the request ends something; None if it ends nothing.
         """
-        same = self._near(
-            ranked, lambda item: not _destroys(item) and (milder is None or deed_of(item) in milder)
-        )
+        same = _near(ranked, lambda item: not _destroys(item) and (milder is None or deed_of(item) in milder))
         asked = frozenset(stems_of(self._reading.searched))
         if same or milder == frozenset() or things_named(ranked[0].candidate) & asked:
             return same
-        return next((n for n, item in enumerate(ranked[:_NEAR]) if not _destroys(item.candidate)), 0)
+        return _first_place(ranked[:_NEAR], lambda item: not _destroys(item.candidate))
 
-    def _near(self, ranked: Sequence[Ranked], fits: Callable[[Candidate], bool]) -> int:
-        """The place of the next hit of the head that fits and is about the same thing; 0 if none does."""
-        tool, thing = ranked[0].tool, things_of(ranked[0].candidate)
-        return next(
-            (
-                place
-                for place, item in enumerate(ranked[:_HEAD])
-                if place and item.tool == tool and fits(item.candidate) and things_of(item.candidate) & thing
-            ),
-            0,
-        )
+    def _told(self, ranked: Sequence[Ranked], place: int, reason: str) -> int:
+        """The place; if it is not the first one, with a reason for the hit that comes from there."""
+        if place:
+            self.reasons |= {ranked[place].id: reason}
+        return place
 
     def _unused_first(self, ranked: list[Ranked]) -> list[Ranked]:
         """What the conversation has called already stands behind the other hits of the head."""
@@ -446,9 +412,17 @@ def _destroys(candidate: Candidate) -> bool:
     return destroys(candidate.api, candidate.effect)
 
 
-def _with_front(ranked: list[Ranked], place: int) -> list[Ranked]:
-    """The list with the hit of a place in front."""
-    return [ranked[place], *ranked[:place], *ranked[place + 1 :]]
+def _near(ranked: Sequence[Ranked], fits: Callable[[Candidate], bool]) -> int:
+    """The place of the next hit of the head that fits and is about the same thing; 0 if none does."""
+    tool, thing = ranked[0].tool, things_of(ranked[0].candidate)
+    head = enumerate(ranked[1:_HEAD], start=1)
+    same = ((place, item.candidate) for place, item in head if item.tool == tool)
+    return next((place for place, item in same if fits(item) and things_of(item) & thing), 0)
+
+
+def _first_place(ranked: Sequence[Ranked], fits: Callable[[Ranked], bool]) -> int:
+    """The place of the first hit that fits; 0 if none does."""
+    return next((place for place, item in enumerate(ranked) if fits(item)), 0)
 
 
 def _parted(ranked: Sequence[Ranked], out: Container[str]) -> tuple[list[Ranked], list[Ranked]]:

@@ -7,34 +7,18 @@ from collections.abc import Collection
 
 UNKNOWN = "und"
 """Code of a text in a script that nothing here knows."""
-_SCRIPTS = (
-    ("ja", re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")),
-    ("ko", re.compile(r"[\uac00-\ud7af\u1100-\u11ff]")),
-    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff\u0750-\u077f]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("bn", re.compile(r"[\u0980-\u09ff]")),
-    ("pa", re.compile(r"[\u0a00-\u0a7f]")),
-    ("gu", re.compile(r"[\u0a80-\u0aff]")),
-    ("or", re.compile(r"[\u0b00-\u0b7f]")),
-    ("ta", re.compile(r"[\u0b80-\u0bff]")),
-    ("te", re.compile(r"[\u0c00-\u0c7f]")),
-    ("kn", re.compile(r"[\u0c80-\u0cff]")),
-    ("ml", re.compile(r"[\u0d00-\u0d7f]")),
-    ("si", re.compile(r"[\u0d80-\u0dff]")),
-    ("lo", re.compile(r"[\u0e80-\u0eff]")),
-    ("bo", re.compile(r"[\u0f00-\u0fff]")),
-    ("my", re.compile(r"[\u1000-\u109f]")),
-    ("ka", re.compile(r"[\u10a0-\u10ff]")),
-    ("am", re.compile(r"[\u1200-\u139f]")),
-    ("km", re.compile(r"[\u1780-\u17ff]")),
-    ("mn", re.compile(r"[\u1800-\u18af]")),
-    ("hy", re.compile(r"[\u0530-\u058f]")),
-)
+_RANGES = r"""
+ja:\u3041-\u3096\u30a1-\u30fa ko:\uac00-\ud7af\u1100-\u11ff zh:\u3400-\u4dbf\u4e00-\u9fff
+ar:\u0600-\u06ff\u0750-\u077f ru:\u0400-\u04ff el:\u0370-\u03ff\u1f00-\u1fff he:\u0590-\u05ff
+hi:\u0900-\u097f th:\u0e00-\u0e7f bn:\u0980-\u09ff pa:\u0a00-\u0a7f gu:\u0a80-\u0aff or:\u0b00-\u0b7f
+ta:\u0b80-\u0bff te:\u0c00-\u0c7f kn:\u0c80-\u0cff ml:\u0d00-\u0d7f si:\u0d80-\u0dff lo:\u0e80-\u0eff
+bo:\u0f00-\u0fff my:\u1000-\u109f ka:\u10a0-\u10ff am:\u1200-\u139f km:\u1780-\u17ff mn:\u1800-\u18af
+hy:\u0530-\u058f
+"""
+_SCRIPTS = [
+    (language, re.compile(f"[{ranges}]"))
+    for language, ranges in (each.split(":") for each in _RANGES.split())
+]
 """Scripts that tell a language. Kana come before Han, which Japanese uses as well."""
 _KANA = dict(_SCRIPTS)["ja"]
 _SIGNS = frozenset({"ja", "ko", "zh"})

@@ -95,5 +95,5 @@ def other_sense(text: str, texts: Iterable[str]) -> str:
     if not said:
         return ""
     held = frozenset(stem for each in texts for stem in stems_of(each[:_MAX_TEXT]))
-    missing = next((sense for sense in said if not sense.evidence & held), None)
-    return "" if missing is None else f"the request speaks of {missing.what}, and nothing found does"
+    missing = (sense.what for sense in said if not sense.evidence & held)
+    return next((f"the request speaks of {what}, and nothing found does" for what in missing), "")

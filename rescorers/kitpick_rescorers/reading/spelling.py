@@ -119,10 +119,8 @@ def respelt(text: str, found: Sequence[Suspect], right: Mapping[str, str]) -> st
     for suspect in found:
         better = right.get(suspect.word)
         if better is not None:
-            parts += [
-                text[last : suspect.start],
-                better.capitalize() if suspect.word[0].isupper() else better,
-            ]
+            written = better.capitalize() if suspect.word[0].isupper() else better
+            parts += [text[last : suspect.start], written]
             last = suspect.end
     return "".join((*parts, text[last:]))
 

@@ -12,12 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice, pairwise
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_engines.document import Effect, Thing, escape_part, tool_key
+from kitpick_engines.contract import Candidate
+from kitpick_engines.document import ApiDocument, Effect, Thing, escape_part, tool_key
 from kitpick_engines.text import split_identifier
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Count, Stage
@@ -39,32 +40,8 @@ _MOST_GIVERS = 500
 """Compared for one need: an id that everything gives costs no more."""
 
 
-class Linked(Protocol):
-    """An API that is linked with others: a candidate or a document."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def api(self) -> str:
-        """Its name."""
-
-    @property
-    def tool_key(self) -> str:
-        """Key of its tool."""
-
-    @property
-    def effect(self) -> Effect:
-        """What calling it does."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Things a caller must have found before."""
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        """Things an answer holds."""
+Linked: TypeAlias = Candidate | ApiDocument
+"""An API that is linked with others."""
 
 
 class Complete(Stage, frozen=True, tag="complete"):
