@@ -7,7 +7,6 @@ catalog reads `KITPICK_<FIELD>`; the service `KITPICK_SERVE_<FIELD>`, and a TOML
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -23,11 +22,6 @@ from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
 from kitpick_models.settings import Provider
 from kitpick_rescorers import DEFAULT_PROFILE
 from kitpick_service.settings import ServiceSettings
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 PREFIX = "KITPICK_"
 SERVICE_PREFIX = "KITPICK_SERVE_"
@@ -214,7 +208,7 @@ def _from_file(path: Path | None) -> dict[str, tuple[str, object]]:
     if path is None:
         return {}
     try:
-        found = tomllib.loads(read_text(path))
+        found = msgspec.toml.decode(read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidSetting(f"{path}: cannot be read: {error}") from error
     return {f"{path}: {name}": (name, value) for name, value in found.items()}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,13 +19,9 @@ from kitpick_engines.opening import sqlite_path
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.approvals import Approvals
+from kitpick_ingest.errors import UnknownSource
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings, McpEndpoint, overlaid
 from kitpick_service.tokens import Issuer
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3_600)]
@@ -139,17 +134,16 @@ def read_config(path: Path | None) -> McpConfig:
     if path is None:
         return McpConfig()
     try:
-        given = {"upstreams": read_client_file(path)} if is_client_file(path) else _toml(path)
+        if is_client_file(path):
+            given: object = {"upstreams": read_client_file(path)}
+        else:
+            given = msgspec.toml.decode(read_text(path))
         found = convert_to(given, McpConfig, dec_hook=_path)
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidMcpConfig(str(path), str(error)) from error
     found = _beside(found, path.absolute().parent)
     _check(found, str(path))
     return found
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    return tomllib.loads(read_text(path))
 
 
 def _beside(config: McpConfig, folder: Path) -> McpConfig:
@@ -198,9 +192,12 @@ def _check_names(config: McpConfig, where: str) -> None:
 
 def _check_upstream(upstream: UpstreamConfig, where: str) -> None:
     live_settings(upstream, where)
-    _endpoint(upstream, where)
+    try:
+        endpoint = upstream.endpoint
+    except UnknownSource as error:
+        raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {error}") from error
     reason = ""
-    if upstream.forward and not upstream.endpoint.url:
+    if upstream.forward and not endpoint.url:
         reason = "only a URL can be given headers"
     elif _OWN & {name.lower() for name in upstream.forward}:
         reason = "a caller's token for this server is not forwarded: take another header"
@@ -224,15 +221,6 @@ def _path(kind: type, value: object) -> object:
     if kind is Path and isinstance(value, str):
         return Path(value)
     raise NotImplementedError(kind)
-
-
-def _endpoint(upstream: UpstreamConfig, where: str) -> None:
-    from kitpick_ingest.errors import UnknownSource
-
-    try:
-        _ = upstream.endpoint
-    except UnknownSource as error:
-        raise InvalidMcpConfig(where, f"upstream {upstream.name!r}: {error}") from error
 
 
 def live_settings(upstream: UpstreamConfig, where: str = "configuration") -> LiveSettings:

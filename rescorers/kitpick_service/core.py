@@ -26,7 +26,7 @@ from kitpick_service.metrics import Metrics
 from kitpick_service.models import ServiceModels
 from kitpick_service.queue import ModelQueue
 from kitpick_service.settings import ServiceSettings
-from kitpick_service.traces import tracer_to
+from kitpick_service.traces import CollectorTracer
 from kitpick_service.turns import Turns
 
 _MOST_STAGES = 20
@@ -66,7 +66,7 @@ class Service:
         self.contents = Contents(settings.content_cache)
         self.connections = ConnectionCount(settings.max_connections)
         self.gate = Gate(settings.max_requests, settings.max_waiting_bytes)
-        self.tracer = tracer_to(settings.traces)
+        self.tracer = CollectorTracer(settings.traces) if settings.traces else None
         half = max(1, (settings.threads or available_cpus()) // 2)
         self.turns = Turns(half, self._models_busy)
         self.admission = Admission(
@@ -102,11 +102,9 @@ class Service:
     def over(self, index: str) -> Service:
         """The service with the models that an index on a search server was built with, if it has them."""
         former = self.former
-        if (
-            former is None
-            or not is_of_schema(index, former.schema)
-            or is_of_schema(index, self.models.schema)
-        ):
+        if former is None or is_of_schema(index, self.models.schema):
+            return self
+        if not is_of_schema(index, former.schema):
             return self
         other = copy(self)
         other.models, other.votes = former, self.votes.as_they_are()
@@ -169,7 +167,8 @@ class Service:
         self.models.close()
         if self.former is not None:
             self.former.close()
-        self.tracer.close()
+        if self.tracer is not None:
+            self.tracer.close()
 
 
 def _file(name: str) -> Path | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -25,25 +25,23 @@ def plain_number(value: float) -> msgspec.Raw:
     return msgspec.Raw(f"{value + 0.0:.6f}".replace("-0.000000", "0.000000").encode())
 
 
-class Dialect(Protocol):
+class Dialect(msgspec.Struct, frozen=True):
     """The error format of one family of clients."""
 
-    @property
-    def name(self) -> str:
-        """Name in metrics and in the description."""
-
-    @property
-    def error_type(self) -> Any:  # noqa: ANN401
-        """Type of what `error` returns, for the description."""
+    name: str
+    """In metrics and in the description."""
+    error_type: type[msgspec.Struct]
+    error: Callable[[Failure, str], msgspec.Struct]
+    """Body of a failure, with the id of the request; of type `error_type`."""
+    statuses: Mapping[str, int] = {}
+    """HTTP statuses by the code of a failure, where they are not its own."""
 
     def status(self, failure: Failure) -> int:
         """HTTP status of a failure."""
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """Body of a failure, to be encoded as JSON."""
+        return self.statuses.get(failure.code, failure.status)
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class Endpoint(msgspec.Struct, frozen=True):
     """One path: what it takes, what it gives, and who words its errors."""
 
     path: str

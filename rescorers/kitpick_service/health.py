@@ -78,22 +78,14 @@ def _prove(models: ServiceModels, ticket: Ticket) -> None:
 
 
 ENDPOINTS = (
+    Endpoint("/health/live", "Is the process alive?", NATIVE, None, Alive, answer_live, keyed=False),
     Endpoint(
-        path="/health/live",
-        summary="Is the process alive?",
-        dialect=NATIVE,
-        request=None,
-        reply=Alive,
-        answer=answer_live,
-        keyed=False,
-    ),
-    Endpoint(
-        path="/health/ready",
-        summary="Would a request be answered? Runs every model once",
-        dialect=NATIVE,
-        request=None,
-        reply=Ready,
-        answer=answer_ready,
+        "/health/ready",
+        "Would a request be answered? Runs every model once",
+        NATIVE,
+        None,
+        Ready,
+        answer_ready,
         keyed=False,
     ),
 )

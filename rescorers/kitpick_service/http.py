@@ -6,7 +6,6 @@ import re
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -24,7 +23,6 @@ from kitpick_service.errors import Failure, failure_of
 from kitpick_service.gate import Gate
 from kitpick_service.logs import log_answer, log_defect
 from kitpick_service.ticket import Ticket
-from kitpick_service.traces import Done
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _DEADLINE = "x-deadline-ms"
@@ -32,13 +30,6 @@ _SEARCH_TIME = "x-search-ms"
 """Of answers: what `/health/ready` calls `search_ms`, so that a caller's deadline can follow it."""
 _PIECE = 64 * 1024
 """Bytes of an answer that are sent at a time."""
-
-
-class _RequestParts(NamedTuple):
-    """Body and path parameters of a request."""
-
-    body: bytes
-    path: dict[str, str]
 
 
 def handler(
@@ -55,8 +46,7 @@ def handler(
             with ExitStack() as stack:
                 _admit(stack, service, endpoint, request, ticket)
                 body = await _body(stack, service, endpoint, request, ticket)
-                given = _RequestParts(body, dict(request.path_params))
-                work = _work(service, endpoint, decoder, given, ticket)
+                work = _work(service, endpoint, decoder, body, request.path_params, ticket)
                 content = await _while_connected(request, ticket, work, threads)
             response: Response = GatedResponse(content, ticket.request_id, service.gate)
         except Exception as error:  # noqa: BLE001 - whatever happens, the caller gets the dialect's error
@@ -65,8 +55,8 @@ def handler(
             response.headers[_SEARCH_TIME] = f"{1e3 * service.search_seconds:.0f}"
         service.metrics.answered(endpoint.path, response.status_code, ticket.spent_ms / 1e3)
         log_answer(endpoint.path, response.status_code, ticket)
-        if endpoint.request is not None:
-            service.tracer.done(Done(endpoint.path, response.status_code, request.headers, ticket))
+        if endpoint.request is not None and service.tracer is not None:
+            service.tracer.done(endpoint.path, response.status_code, request.headers, ticket)
         return response
 
     return handle
@@ -88,16 +78,8 @@ def failed(dialect: Dialect, error: BaseException, ticket: Ticket) -> Response:
     if failure.status == 500:
         log_defect(error, ticket)
     content = msgspec.json.encode(dialect.error(failure, ticket.request_id))
-    return json_response(dialect.status(failure), content, ticket.request_id, _headers(failure))
-
-
-def json_response(
-    status: int, content: bytes, request_id: str, headers: dict[str, str] | None = None
-) -> Response:
-    """JSON, with the id of the request."""
-    return Response(
-        content, status, {"x-request-id": request_id, **(headers or {})}, media_type="application/json"
-    )
+    headers = {"x-request-id": ticket.request_id, **_headers(failure)}
+    return Response(content, dialect.status(failure), headers, media_type="application/json")
 
 
 def _headers(failure: Failure) -> dict[str, str]:
@@ -136,7 +118,8 @@ def _work(
     service: Service,
     endpoint: Endpoint,
     decoder: msgspec.json.Decoder[object] | None,
-    given: _RequestParts,
+    body: bytes,
+    path: dict[str, str],
     ticket: Ticket,
 ) -> Callable[[], bytes | Exception]:
     """Decodes, answers and encodes in one thread. A failure is returned: it has to leave a task group."""
@@ -145,7 +128,7 @@ def _work(
         try:
             with ticket.computing(service.turns):
                 ticket.check()
-                call = decode(decoder, given.body) if decoder is not None else given.path or None
+                call = decode(decoder, body) if decoder is not None else path or None
                 if service.settings.log_queries:
                     ticket.query = getattr(call, "query", None)
                 return msgspec.json.encode(endpoint.answer(service, call, ticket))

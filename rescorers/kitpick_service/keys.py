@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,11 +20,6 @@ from kitpick_foundation.text_files import read_text
 from kitpick_service.bearers import Bearers, digest
 from kitpick_service.errors import InvalidKeyFile, Overloaded, Unauthorized
 from kitpick_service.tokens import Issuer, TokenBearer
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["NOBODY", "ApiKey", "Bearer", "KeyRing", "digest", "new_key", "parse_keys"]
 _LOG = logging.getLogger("kitpick.service")
@@ -82,12 +76,8 @@ def parse_keys(text: str, file: str) -> dict[str, ApiKey]:
 
 def _parse(text: str, file: str) -> _File:
     try:
-        found = convert_to(tomllib.loads(text), _File)
-    except (
-        ValueError,
-        RecursionError,
-        msgspec.ValidationError,
-    ) as error:  # numbers too long, nesting too deep
+        found = convert_to(msgspec.toml.decode(text), _File)
+    except (ValueError, RecursionError) as error:  # numbers too long, nesting too deep
         raise InvalidKeyFile(file, str(error)) from error
     if not found.keys and not found.issuers:
         raise InvalidKeyFile(file, "no [[keys]]: such a service could be used by nobody")

@@ -15,7 +15,6 @@ from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.encoders import CrossEncoder, Encoder
 from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
-from kitpick_models.manifest import Manifest
 from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.models import Models
@@ -26,7 +25,7 @@ from kitpick_service.admission import SearchCosts
 from kitpick_service.errors import Cancelled, NotInTime, Overloaded, Unready
 from kitpick_service.metrics import Metrics, QueueMetrics
 from kitpick_service.protocol import ModelInfo
-from kitpick_service.queue import ModelQueue, QueueLimits
+from kitpick_service.queue import ModelQueue
 from kitpick_service.settings import ServiceSettings
 from kitpick_service.ticket import Owner, Ticket
 
@@ -85,7 +84,6 @@ class ServiceModels:
         """
         chosen = settings.chosen_models()
         runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
-        limits = QueueLimits(settings.max_waiting_tokens)
         encoders = [load_encoder(chosen.encoder, runtime) for runtime in runtimes]
         scorers = [load_cross_encoder(chosen.cross_encoder, runtime) for runtime in runtimes]
         self.encoder, self.cross_encoder = encoders[0], scorers[0]
@@ -98,8 +96,9 @@ class ServiceModels:
         self.ranker: ListRanker | None = None if self.unfit else found
         self.cache = ScoreCache(settings.score_cache)
         self.query_vectors = QueryVectors()
-        self._vectors = _queue(f"{label}encoder", encoders, metrics, limits)
-        self._scores = _queue(f"{label}cross_encoder", scorers, metrics, limits)
+        most = settings.max_waiting_tokens
+        self._vectors = _queue(f"{label}encoder", encoders, metrics, most)
+        self._scores = _queue(f"{label}cross_encoder", scorers, metrics, most)
         self._warm_up(settings.warm_up_seconds)
 
     @property
@@ -211,28 +210,10 @@ class QueuedEncoder:
     def __init__(self, models: ServiceModels, ticket: Ticket) -> None:
         self._models = models
         self._ticket = ticket
-
-    @property
-    def identity(self) -> str:
-        """Name and digest of the model."""
-        return self._models.encoder.identity
-
-    @property
-    def unmatched_below(self) -> float | None:
-        """What the model's manifest says."""
-        return self._models.encoder.unmatched_below
-
-    def knows(self, word: str) -> bool:
-        """As `Encoder.knows`."""
-        return self._models.encoder.knows(word)
-
-    def reads_at_most(self, text: str) -> int:
-        """As `Encoder.reads_at_most`."""
-        return self._models.encoder.reads_at_most(text)
-
-    def reads_language(self, language: str) -> bool:
-        """As `Encoder.reads_language`."""
-        return self._models.encoder.reads_language(language)
+        encoder = models.encoder
+        self.identity, self.unmatched_below = encoder.identity, encoder.unmatched_below
+        self.knows, self.reads_language = encoder.knows, encoder.reads_language
+        self.reads_at_most = encoder.reads_at_most
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
         """Unit vectors, float32 (d,), one a text; raises like `ServiceModels.encode`."""
@@ -258,16 +239,8 @@ class QueuedScorer:
         self._model = model
         self._queue = queue
         self._ticket = ticket
-
-    @property
-    def identity(self) -> str:
-        """Name and digest of the model."""
-        return self._model.identity
-
-    @property
-    def manifest(self) -> Manifest:
-        """The model's thresholds, and what it has seen."""
-        return self._model.manifest
+        self.identity, self.manifest, self.probability = model.identity, model.manifest, model.probability
+        self.reads_at_most, self.request_read = model.reads_at_most, model.request_read
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Logits (n,), one a text, the same as without a queue.
@@ -293,18 +266,6 @@ class QueuedScorer:
             self._ticket.refusal = error
             raise
 
-    def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Calibrated probabilities (n,)."""
-        return self._model.probability(logits)
-
-    def reads_at_most(self, query: str) -> int:
-        """As `CrossEncoder.reads_at_most`."""
-        return self._model.reads_at_most(query)
-
-    def request_read(self, query: str, texts: Sequence[str]) -> list[int]:
-        """As `CrossEncoder.request_read`."""
-        return self._model.request_read(query, texts)
-
     def in_time(self, query: str, texts: Sequence[str]) -> int:
         """How many of the texts can be scored before the deadline, were nothing else asked; at least one.
 
@@ -320,9 +281,9 @@ class QueuedScorer:
 
 
 def _queue(
-    name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, limits: QueueLimits
+    name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, most: int
 ) -> ModelQueue:
-    return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), limits)
+    return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), most)
 
 
 def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -217,13 +216,6 @@ class QueueObserver(Protocol):
         """A job was refused or abandoned: `overloaded`, `deadline`, `cancelled`."""
 
 
-class QueueLimits(msgspec.Struct, frozen=True):
-    """Limits of a queue."""
-
-    waiting_tokens: int = 600_000
-    """Padded tokens of all jobs together; about 16 bytes each."""
-
-
 class ModelQueue:
     """Batches the rows of many requests. Safe to use from several threads.
 
@@ -236,13 +228,14 @@ class ModelQueue:
         sessions: Sequence[BatchModel],
         threads: int,
         observer: QueueObserver,
-        limits: QueueLimits = QueueLimits(),  # noqa: B008 - frozen
+        most_waiting: int,
     ) -> None:
+        """`most_waiting` padded tokens of all jobs together; about 16 bytes each."""
         self.name = name
         self._settings = sessions[0].settings
         self._schedule = Schedule(self._settings.batch_tokens)
         self._observer = observer
-        self._limits = limits
+        self._most_waiting = most_waiting
         self._ready = threading.Condition()
         self._closed = False
         self._inside = 0
@@ -352,7 +345,7 @@ class ModelQueue:
         """Refuses work that cannot be done in time, before it is begun."""
         waiting = self._schedule.waiting
         speed = self._speed
-        if waiting and waiting + job.waiting > self._limits.waiting_tokens:
+        if waiting and waiting + job.waiting > self._most_waiting:
             self._observer.refused("overloaded")
             raise Overloaded(f"{waiting:,} tokens are waiting", waiting / speed if speed else 1)
         seconds = self._seconds_for(job) if speed else 0.0

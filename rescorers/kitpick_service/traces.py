@@ -8,42 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
 
 from kitpick_foundation.errors import MissingExtra
 from kitpick_service.ticket import Ticket
 
 _SECONDS = 5.0
 """How long a collector may take to accept a batch."""
-
-
-class Done(NamedTuple):
-    """A request that was answered. `headers` are the caller's: `traceparent` may be among them."""
-
-    path: str
-    status: int
-    headers: Mapping[str, str]
-    ticket: Ticket
-
-
-class Tracer(Protocol):
-    """Receives every answered request."""
-
-    def done(self, request: Done) -> None:
-        """One request was answered."""
-
-    def close(self) -> None:
-        """Sends what is left."""
-
-
-class NoTracer:
-    """Records nothing."""
-
-    def done(self, request: Done) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
 
 
 class CollectorTracer:
@@ -67,20 +37,23 @@ class CollectorTracer:
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(url, timeout=_SECONDS)))
         self._tracer = self._provider.get_tracer("kitpick")
 
-    def done(self, request: Done) -> None:
-        """The span of a request and, below it, those that its ticket has."""
+    def done(self, path: str, status: int, headers: Mapping[str, str], ticket: Ticket) -> None:
+        """The span of an answered request and, below it, those that its ticket has.
+
+        `headers` are the caller's: `traceparent` may be among them.
+        """
         from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-        ticket, epoch = request.ticket, time.time_ns() - time.perf_counter_ns()
+        epoch = time.time_ns() - time.perf_counter_ns()
         span = self._tracer.start_span(
-            f"POST {request.path}",
-            TraceContextTextMapPropagator().extract(request.headers),
+            f"POST {path}",
+            TraceContextTextMapPropagator().extract(headers),
             SpanKind.SERVER,
             {
                 "http.request.method": "POST",
-                "http.route": request.path,
-                "http.response.status_code": request.status,
+                "http.route": path,
+                "http.response.status_code": status,
                 "kitpick.request_id": ticket.request_id,
                 "kitpick.tokens": ticket.tokens,
             },
@@ -90,19 +63,10 @@ class CollectorTracer:
         for name, start, end in ticket.spans:
             part = self._tracer.start_span(name, below, start_time=epoch + int(start * 1e9))
             part.end(epoch + int(end * 1e9))
-        if request.status >= 500:
+        if status >= 500:
             span.set_status(Status(StatusCode.ERROR))
         span.end()
 
     def close(self) -> None:
         """Sends what is left, and waits for it a little."""
         self._provider.shutdown()
-
-
-def tracer_to(url: str) -> Tracer:
-    """The tracer of a setting; without a URL nothing is recorded.
-
-    Raises:
-        MissingExtra: the packages are not installed.
-    """
-    return CollectorTracer(url) if url else NoTracer()

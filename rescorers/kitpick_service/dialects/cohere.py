@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kitpick_foundation.visible import is_blank
 from kitpick_service.core import Service
-from kitpick_service.dialect import Endpoint, PlainNumber, plain_number
+from kitpick_service.dialect import Dialect, Endpoint, PlainNumber, plain_number
 from kitpick_service.documents import (
     DocumentFormat,
     Given,
@@ -34,41 +34,26 @@ class CohereError(msgspec.Struct, frozen=True):
     message: str
 
 
-class CohereDialect:
-    """`{"message"}`; invalid fields are 400 there."""
-
-    name = "cohere"
-    error_type: Any = CohereError
-
-    def status(self, failure: Failure) -> int:
-        """The HTTP status that Cohere uses."""
-        return 400 if failure.status == 422 else failure.status
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words."""
-        return CohereError(request_id, failure.message)
-
-
 class SharedError(msgspec.Struct, frozen=True):
     """An error that Cohere's and Jina's clients understand alike."""
 
     message: str
+    """Where Cohere's clients look."""
     detail: str
+    """Where Jina's do."""
 
 
-class SharedDialect:
-    """`message` is where Cohere's clients look, `detail` where Jina's do."""
+def _error(failure: Failure, request_id: str) -> CohereError:
+    return CohereError(request_id, failure.message)
 
-    name = "jina"
-    error_type: Any = SharedError
 
-    def status(self, failure: Failure) -> int:
-        """Jina's invalid fields are 422, which Cohere's clients raise as an error as well."""
-        return failure.status
+def _shared_error(failure: Failure, request_id: str) -> SharedError:
+    return SharedError(failure.message, failure.message)
 
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words, twice."""
-        return SharedError(failure.message, failure.message)
+
+# Jina's invalid fields are 422, which Cohere's clients raise as an error as well.
+_COHERE = Dialect("cohere", CohereError, _error, {"invalid": 400})
+_SHARED = Dialect("jina", SharedError, _shared_error)
 
 
 class V2Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,22 +177,12 @@ def answer_shared(service: Service, call: SharedCall, ticket: Ticket) -> SharedA
     return SharedAnswer(ticket.request_id, call.model, results, usage, meta)
 
 
-def require_something(service: Service, query: str, documents: Sequence[Given]) -> None:
-    """Refuses what cannot be ranked.
-
-    Raises:
-        Empty: no documents, or a query without a visible character.
-        TooLarge: too many documents.
-    """
-    if not documents:
-        raise Empty("invalid request: list of documents must not be empty")
-    if is_blank(query):
-        raise Empty("invalid request: query must not be empty")
-    require_count(service, len(documents), "documents")
-
-
 def _documents(service: Service, call: V2Call, ticket: Ticket, fields: Sequence[str] = ()) -> ReadDocuments:
-    require_something(service, call.query, call.documents)
+    if not call.documents:
+        raise Empty("invalid request: list of documents must not be empty")
+    if is_blank(call.query):
+        raise Empty("invalid request: query must not be empty")
+    require_count(service, len(call.documents), "documents")
     read = read_documents(call.documents, ticket, fields, call.document_format)
     return read if call.max_tokens_per_doc is None else _cut(service, read, ticket, call.max_tokens_per_doc)
 
@@ -246,21 +221,8 @@ def _read_in_part(service: Service, query: str, documents: ReadDocuments) -> lis
     )
 
 
+_SUMMARY = "Cohere v1 and Jina: ranks texts or objects"
 ENDPOINTS = (
-    Endpoint(
-        path="/v2/rerank",
-        summary="Cohere v2: ranks texts",
-        dialect=CohereDialect(),
-        request=V2Call,
-        reply=V2Answer,
-        answer=answer_v2,
-    ),
-    Endpoint(
-        path="/v1/rerank",
-        summary="Cohere v1 and Jina: ranks texts or objects",
-        dialect=SharedDialect(),
-        request=SharedCall,
-        reply=SharedAnswer,
-        answer=answer_shared,
-    ),
+    Endpoint("/v2/rerank", "Cohere v2: ranks texts", _COHERE, V2Call, V2Answer, answer_v2),
+    Endpoint("/v1/rerank", _SUMMARY, _SHARED, SharedCall, SharedAnswer, answer_shared),
 )

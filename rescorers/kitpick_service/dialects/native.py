@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -23,29 +22,18 @@ from kitpick_rescorers.stages import CrossEncode
 from kitpick_rescorers.stages.cross_encode import FETCHED
 from kitpick_rescorers.state import Degradation, joined
 from kitpick_service.core import Service
-from kitpick_service.dialect import Endpoint
+from kitpick_service.dialect import Dialect, Endpoint
 from kitpick_service.errors import Failure
 from kitpick_service.exchange import answer_of, request_of
 from kitpick_service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
 from kitpick_service.ticket import Ticket
 
 
-class NativeDialect:
-    """Status as it is; `{"error": {code, message, request_id}}`."""
-
-    name = "native"
-    error_type: Any = ErrorAnswer
-
-    def status(self, failure: Failure) -> int:
-        """The status of the failure itself."""
-        return failure.status
-
-    def error(self, failure: Failure, request_id: str) -> ErrorAnswer:
-        """The failure in words and as a code."""
-        return ErrorAnswer(Problem(failure.code, failure.message, request_id))
+def _error(failure: Failure, request_id: str) -> ErrorAnswer:
+    return ErrorAnswer(Problem(failure.code, failure.message, request_id))
 
 
-NATIVE = NativeDialect()
+NATIVE = Dialect("native", ErrorAnswer, _error)
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -219,13 +207,5 @@ def _in_time(
     return replace(profile, stages=stages), (Degradation("cross_encode", reason),)
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/v1/rescore",
-        summary="Ranks the candidates of a first stage",
-        dialect=NATIVE,
-        request=RescoreCall,
-        reply=RescoreAnswer,
-        answer=answer_rescore,
-    ),
-)
+_SUMMARY = "Ranks the candidates of a first stage"
+ENDPOINTS = (Endpoint("/v1/rescore", _SUMMARY, NATIVE, RescoreCall, RescoreAnswer, answer_rescore),)

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from kitpick_engines.contract import Vector
 from kitpick_service.core import Service
-from kitpick_service.dialect import Endpoint
+from kitpick_service.dialect import Dialect, Endpoint
 from kitpick_service.errors import Empty, Failure, Invalid, NotFound
 from kitpick_service.exchange import packed
 from kitpick_service.models import Vectors
@@ -17,46 +18,19 @@ from kitpick_service.reranking import MODELS, UNNAMED, require_count
 from kitpick_service.ticket import Ticket
 
 TokenId = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-TEXT_BYTES, BASE64_BYTES = 24, 8
+_TEXT_BYTES, _BASE64_BYTES = 24, 8
 """Bytes of one number of a vector in an answer, as text and as base64."""
 Input = str | list[str | TokenId | list[TokenId]]
 """One text, several, the token ids of one (in this model's vocabulary), or of several."""
 
 
-def embed(service: Service, given: Input, ticket: Ticket, number_bytes: int = 0) -> Vectors:
-    """Unit vectors, float32 (n, dimensions).
-
-    Args:
-        service: has the encoder.
-        given: what to encode.
-        ticket: of the request.
-        number_bytes: that the answer needs for each number of them, reserved before any work.
-
-    Raises:
-        TooLarge, Overloaded, DeadlinePassed, Cancelled: as `ServiceModels.encode`.
-        Invalid: texts and token ids in one list, or an id that the vocabulary does not have.
-    """
+def _embedded(service: Service, given: Input, ticket: Ticket, number_bytes: int) -> Vectors:
+    """Unit vectors, float32 (n, dimensions); the bytes of each number in the answer are reserved before."""
     inputs = _inputs(given)
     require_count(service, len(inputs), "inputs")
     numbers = len(inputs) * service.models.encoder.dimensions
     ticket.reserve(number_bytes * numbers, f"{len(inputs):,} vectors: send fewer")
     return service.models.encode(inputs, ticket)
-
-
-def as_numbers(vectors: Vectors) -> list[msgspec.Raw]:
-    """Each vector as a JSON list: all of them as Python's numbers would take twice the room."""
-    return [msgspec.Raw(msgspec.json.encode(row.tolist())) for row in vectors]
-
-
-def require_dimensions(service: Service, wanted: int | None) -> None:
-    """Refuses other dimensions than the model's: cut vectors would be of no use.
-
-    Raises:
-        Invalid: another one was asked for.
-    """
-    own = service.models.encoder.dimensions
-    if wanted not in {None, own}:
-        raise Invalid(f"dimensions: this model has {own}, and its vectors cannot be cut")
 
 
 def _inputs(given: Input) -> list[str | list[int]]:
@@ -100,20 +74,9 @@ class OpenAiError(msgspec.Struct, frozen=True):
     error: OpenAiProblem
 
 
-class OpenAiDialect:
-    """`{"error": {message, type, param, code}}`; invalid fields are 400 there."""
-
-    name = "openai"
-    error_type: Any = OpenAiError
-
-    def status(self, failure: Failure) -> int:
-        """The HTTP status that OpenAI uses."""
-        return 400 if failure.status == 422 else failure.status
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words and as type and code."""
-        kind = _TYPES.get(failure.code, "invalid_request_error")
-        return OpenAiError(OpenAiProblem(failure.message, kind, None, _CODES.get(failure.code)))
+def _error(failure: Failure, request_id: str) -> OpenAiError:
+    kind = _TYPES.get(failure.code, "invalid_request_error")
+    return OpenAiError(OpenAiProblem(failure.message, kind, None, _CODES.get(failure.code)))
 
 
 class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,23 +135,30 @@ def answer_embeddings(service: Service, call: EmbeddingsCall, ticket: Ticket) ->
 
     Raises:
         NotFound: another model than the encoder.
-        Empty: no input.
-        Invalid: vectors of another length were asked for.
+        Empty, Invalid: no input, texts and token ids in one list, or vectors of another length.
+        TooLarge, Overloaded, DeadlinePassed, Cancelled: as `ServiceModels.encode`.
     """
     name = service.models.encoder.manifest.name
     if call.model not in {name, service.models.encoder.identity, UNNAMED}:
         raise NotFound(f"no model {call.model[:100]!r} for embeddings; known is {name}")
     if not call.input:
         raise Empty("`input` cannot be empty")
-    require_dimensions(service, call.dimensions)
-    short = call.encoding_format == "base64"
-    vectors = embed(service, call.input, ticket, BASE64_BYTES if short else TEXT_BYTES)
-    coded: list[Any] = (
-        [base64.b64encode(packed(row)).decode("ascii") for row in vectors] if short else as_numbers(vectors)
-    )
-    data = [Embedding(index, item) for index, item in enumerate(coded)]
+    if call.dimensions not in {None, own := service.models.encoder.dimensions}:
+        raise Invalid(f"dimensions: this model has {own}, and its vectors cannot be cut")
+    code, size = (_base64, _BASE64_BYTES) if call.encoding_format == "base64" else (_numbers, _TEXT_BYTES)
+    vectors = _embedded(service, call.input, ticket, size)
+    data = [Embedding(index, code(row)) for index, row in enumerate(vectors)]
     used = name if call.model == UNNAMED else call.model
     return EmbeddingsAnswer(data, used, EmbeddingsUsage(ticket.tokens, ticket.tokens))
+
+
+def _base64(vector: Vector) -> str:
+    return base64.b64encode(packed(vector)).decode("ascii")
+
+
+def _numbers(vector: Vector) -> Any:  # noqa: ANN401 - a list of numbers, encoded
+    """As JSON at once: all vectors as Python's numbers would take twice the room."""
+    return msgspec.Raw(msgspec.json.encode(vector.tolist()))
 
 
 def answer_models(service: Service, call: None, ticket: Ticket) -> ModelList:
@@ -208,30 +178,10 @@ def answer_model(service: Service, call: Mapping[str, str], ticket: Ticket) -> M
     return found[call["model"]]
 
 
-DIALECT = OpenAiDialect()
+DIALECT = Dialect("openai", OpenAiError, _error, {"invalid": 400})
+_VECTORS = "OpenAI: vectors of texts"
 ENDPOINTS = (
-    Endpoint(
-        path="/v1/embeddings",
-        summary="OpenAI: vectors of texts",
-        dialect=DIALECT,
-        request=EmbeddingsCall,
-        reply=EmbeddingsAnswer,
-        answer=answer_embeddings,
-    ),
-    Endpoint(
-        path="/v1/models",
-        summary="OpenAI: names of models",
-        dialect=DIALECT,
-        request=None,
-        reply=ModelList,
-        answer=answer_models,
-    ),
-    Endpoint(
-        path="/v1/models/{model}",
-        summary="OpenAI: one model",
-        dialect=DIALECT,
-        request=None,
-        reply=ModelEntry,
-        answer=answer_model,
-    ),
+    Endpoint("/v1/embeddings", _VECTORS, DIALECT, EmbeddingsCall, EmbeddingsAnswer, answer_embeddings),
+    Endpoint("/v1/models", "OpenAI: names of models", DIALECT, None, ModelList, answer_models),
+    Endpoint("/v1/models/{model}", "OpenAI: one model", DIALECT, None, ModelEntry, answer_model),
 )

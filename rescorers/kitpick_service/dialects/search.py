@@ -344,14 +344,5 @@ def _unmeasured(documents: Sequence[ApiDocument]) -> PackingSizes:
     raise Invalid("a budget needs the definitions, which are not sent")
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/v1/search",
-        summary="Says which searches to run, and ranks what they find",
-        dialect=NATIVE,
-        request=SearchCall,
-        reply=SearchAnswer,
-        answer=answer_search,
-        turns_away=turn_away,
-    ),
-)
+_SUMMARY = "Says which searches to run, and ranks what they find"
+ENDPOINTS = (Endpoint("/v1/search", _SUMMARY, NATIVE, SearchCall, SearchAnswer, answer_search, turn_away),)

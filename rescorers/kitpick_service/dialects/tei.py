@@ -7,14 +7,13 @@ the answer of `/v1/rerank`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from kitpick_service.core import Service
-from kitpick_service.dialect import Endpoint, PlainNumber, plain_number
+from kitpick_service.dialect import Dialect, Endpoint, PlainNumber, plain_number
 from kitpick_service.dialects.cohere import SharedAnswer, SharedCall, answer_shared
 from kitpick_service.documents import Given, read_documents
 from kitpick_service.errors import Empty, Failure, Invalid
@@ -40,61 +39,27 @@ class TeiError(msgspec.Struct, frozen=True):
     error_type: ErrorType
 
 
-class TeiDialect:
-    """`{"error", "error_type"}`; a model that fails is 424."""
-
-    name = "tei"
-    error_type: Any = TeiError
-
-    def status(self, failure: Failure) -> int:
-        """The HTTP status that TEI uses."""
-        return 424 if failure.code in {"model_failed", "internal"} else failure.status
-
-    def error(self, failure: Failure, request_id: str) -> object:
-        """The failure in words, and its kind."""
-        return TeiError(failure.message, _TYPES.get(failure.code, "Validation"))
+def _error(failure: Failure, request_id: str) -> TeiError:
+    return TeiError(failure.message, _TYPES.get(failure.code, "Validation"))
 
 
-Direction = Literal["left", "right", "Left", "Right"]
+_TEI = Dialect("tei", TeiError, _error, {"model_failed": 424, "internal": 424})
+
+
 _LABEL = "LABEL_0"
 _VLLMS = ("instruction", "truncate_prompt_tokens", "truncation_side", "max_tokens_per_query")
 """Fields of vLLM's clients for what these models cannot do."""
 
 
-class Truncated(msgspec.Struct, frozen=True, kw_only=True):
-    """The handling of inputs that are too long for a model."""
+class RerankCall(msgspec.Struct, frozen=True, kw_only=True):
+    """Body of `POST /rerank`: TEI's with `texts`, or vLLM's with `documents`."""
 
     truncate: bool | None = None
-    """They are cut; where this is false, they are refused."""
-    truncation_direction: Direction = "right"
+    """Inputs that are too long are cut; where this is false, they are refused."""
+    truncation_direction: Literal["left", "right", "Left", "Right"] = "right"
     """From the left they are not cut, but refused."""
     prompt_name: str | None = None
     """The models here have no prompts."""
-
-    def require_allowed(self, fits: bool) -> None:
-        """Refuses options that these models do not support.
-
-        Raises:
-            Invalid: a prompt, or an input that does not fit and may not be cut, or only from the left.
-        """
-        if self.prompt_name is not None:
-            raise Invalid(f"no prompt {self.prompt_name[:100]!r}: this model has none")
-        if fits:
-            return
-        if self.truncate is False:
-            raise Invalid("an input has more tokens than the model reads, and `truncate` is false")
-        if self.truncation_direction.lower() == "left":
-            raise Invalid("an input has more tokens than the model reads, and it cannot be cut from the left")
-
-    @property
-    def asks(self) -> bool:
-        """Whether lengths have to be checked; by default they do not."""
-        return self.truncate is False or self.truncation_direction.lower() == "left" or bool(self.prompt_name)
-
-
-class RerankCall(Truncated, frozen=True, kw_only=True):
-    """Body of `POST /rerank`: TEI's with `texts`, or vLLM's with `documents`."""
-
     query: str
     texts: list[str] | None = None
     """Plain text, whatever they look like."""
@@ -112,6 +77,11 @@ class RerankCall(Truncated, frozen=True, kw_only=True):
     truncate_prompt_tokens: int | None = None
     truncation_side: str | None = None
     max_tokens_per_query: int | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether lengths have to be checked; by default they do not."""
+        return self.truncate is False or self.truncation_direction.lower() == "left" or bool(self.prompt_name)
 
 
 class Rank(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,7 +140,7 @@ def answer_rerank(service: Service, call: RerankCall, ticket: Ticket) -> list[Ra
         raise Empty("`texts` cannot be empty")
     require_count(service, len(call.texts), "texts")
     if call.asks:
-        call.require_allowed(_all_fit(service, ticket, [(call.query, text) for text in call.texts]))
+        _require_fitting(service, ticket, call, call.texts)
     documents = read_documents(call.texts, ticket).items
     return [
         Rank(
@@ -235,37 +205,21 @@ def _require_untaken(call: RerankCall, names: Sequence[str]) -> None:
             raise Invalid(f"`{name}` is not taken here")
 
 
-def _all_fit(service: Service, ticket: Ticket, pairs: list[tuple[str, str]]) -> bool:
-    model = service.models.cross_encoder
-    for query, text in pairs:
+def _require_fitting(service: Service, ticket: Ticket, call: RerankCall, texts: Sequence[str]) -> None:
+    """Refuses a prompt, and a text that does not fit and may not be cut, or only from the left."""
+    if call.prompt_name is not None:
+        raise Invalid(f"no prompt {call.prompt_name[:100]!r}: this model has none")
+    why = "`truncate` is false" if call.truncate is False else "it cannot be cut from the left"
+    for text in texts:
         ticket.check()
-        if not model.fits(query, text):
-            return False
-    return True
+        if not service.models.cross_encoder.fits(call.query, text):
+            raise Invalid(f"an input has more tokens than the model reads, and {why}")
 
 
-_endpoint = partial(Endpoint, dialect=TeiDialect())
+_SUMMARY = "TEI, vLLM: ranks texts"
+_HEALTH = "TEI: would a request be answered?"
 ENDPOINTS = (
-    _endpoint(
-        path="/rerank",
-        summary="TEI, vLLM: ranks texts",
-        request=RerankCall,
-        reply=list[Rank] | SharedAnswer,
-        answer=answer_rerank,
-    ),
-    _endpoint(
-        path="/info",
-        summary="TEI: what is served",
-        request=None,
-        reply=Info,
-        answer=answer_info,
-    ),
-    _endpoint(
-        path="/health",
-        summary="TEI: would a request be answered?",
-        request=None,
-        reply=Healthy,
-        answer=answer_health,
-        keyed=False,
-    ),
+    Endpoint("/rerank", _SUMMARY, _TEI, RerankCall, list[Rank] | SharedAnswer, answer_rerank),
+    Endpoint("/info", "TEI: what is served", _TEI, None, Info, answer_info),
+    Endpoint("/health", _HEALTH, _TEI, None, Healthy, answer_health, keyed=False),
 )

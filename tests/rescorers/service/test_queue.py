@@ -17,7 +17,7 @@ from waiting import eventually
 from kitpick_models.batching import Row
 from kitpick_models.settings import RuntimeSettings
 from kitpick_service.errors import Cancelled, DeadlinePassed, DoneInPart, Overloaded, Unready
-from kitpick_service.queue import ModelQueue, QueueLimits
+from kitpick_service.queue import ModelQueue
 from kitpick_service.ticket import Ticket
 
 
@@ -60,9 +60,9 @@ class Observed:
 class Bench:
     """A queue over an adding model, and threads that ask it."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, most_waiting: int = 600_000) -> None:
         self.model, self.observed = Adding(), Observed()
-        self.queue = ModelQueue("adding", [self.model], 1, self.observed, QueueLimits(**limits))
+        self.queue = ModelQueue("adding", [self.model], 1, self.observed, most_waiting)
         self.callers = ThreadPoolExecutor(32)
 
     def ask(self, rows: Sequence[Row], seconds: float = 60, ticket: Ticket | None = None) -> Future[Any]:
@@ -139,7 +139,7 @@ def test_a_short_request_does_not_wait_for_the_whole_of_a_long_one(bench: Bench)
 
 
 def test_what_would_be_too_much_is_refused_at_once(bench: Bench) -> None:
-    bench = Bench(waiting_tokens=100)
+    bench = Bench(most_waiting=100)
     with bench.held():
         waiting = bench.ask([row(8)] * 10)
         bench.waits(80)
@@ -154,7 +154,7 @@ def test_what_would_be_too_much_is_refused_at_once(bench: Bench) -> None:
 
 
 def test_a_probe_is_taken_whatever_waits_and_goes_first() -> None:
-    bench, probe = Bench(waiting_tokens=100), Ticket("probe", 60)
+    bench, probe = Bench(most_waiting=100), Ticket("probe", 60)
     probe.probe = True
     with bench.held():
         waiting = bench.ask([row(40, 2), row(40, 2)])
@@ -171,7 +171,7 @@ def test_a_probe_is_taken_whatever_waits_and_goes_first() -> None:
 
 
 def test_a_request_larger_than_the_limit_is_taken_when_nothing_waits() -> None:
-    bench = Bench(waiting_tokens=100)
+    bench = Bench(most_waiting=100)
     assert len(bench.ask([row(8)] * 100).result(60)) == 100
     bench.queue.close()
 
