@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kitpick_foundation.errors import in_brief
 from kitpick_models.batching import Ids, Row, feeds, run_batched
-from kitpick_models.errors import CorruptModel, ModelError, NotFinite
-from kitpick_models.manifest import MODEL, TOKENIZER, EncoderReading, Manifest, Pooling, place_of, read_file
+from kitpick_models.errors import CorruptModel, NotFinite, failures_as
+from kitpick_models.manifest import MODEL, TOKENIZER, Manifest, Pooling, place_of, read_file
 from kitpick_models.session import open_session
 from kitpick_models.settings import RuntimeSettings
 from kitpick_models.tokens import TokenIds, kept_of_first, pairs, single_of_ids, singles
@@ -142,12 +142,9 @@ class Encoder(_Network):
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Vectors (n, dimensions) of rows in one batch, each padded to `length` tokens."""
         reading = self._reading
-        return (
-            self._session.run(feeds(rows, length)) if reading is None else self._read(rows, length, reading)
-        )
-
-    def _read(self, rows: Sequence[Row], length: int, reading: EncoderReading) -> NDArray[np.float32]:
-        """The same of a graph that asks for its inputs by their names, and may leave pooling to others."""
+        if reading is None:
+            return super().run(rows, length)
+        # A graph from elsewhere asks for its inputs by their names, and may leave pooling to others.
         ids, mask, types = feeds(rows, length, reading.padding)
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         answer = self._session.run([given[name] for name in self._session.inputs])
@@ -216,7 +213,7 @@ class CrossEncoder(_Network):
 
     def run(self, rows: Sequence[Row], length: int) -> NDArray[np.float32]:
         """Logits (n,) of rows in one batch, each padded to `length` tokens."""
-        return self._session.run(feeds(rows, length)).reshape(-1)
+        return super().run(rows, length).reshape(-1)
 
     def probability(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """Calibrated relevance in (0, 1): sigmoid(logit / temperature), float32 of the same shape."""
@@ -230,13 +227,8 @@ def open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) 
         CorruptModel: its file is damaged, or none.
     """
     data = read_file(folder, manifest, TOKENIZER)
-    try:
+    with failures_as(lambda error: CorruptModel(folder / TOKENIZER, f"cannot be loaded: {in_brief(error)}")):
         return TokenIds(data, settings.cached_tokens, own_ends=manifest.reading is not UNSET)
-    except ModelError:
-        raise
-    except Exception as error:  # whatever tokenizers raises, there is no tokenizer
-        reason = in_brief(error)
-        raise CorruptModel(folder / TOKENIZER, f"cannot be loaded: {reason}") from error
 
 
 def _try_out(network: _Network, folder: Path) -> None:
@@ -248,13 +240,8 @@ def _try_out(network: _Network, folder: Path) -> None:
     tokens, manifest = network.tokens, network.manifest
     graph = place_of(folder, manifest, MODEL)
     ids = np.array([tokens.start, tokens.size - 1, tokens.separator], np.int64)
-    try:
+    with failures_as(lambda error: CorruptModel(graph, f"does not fit its tokenizer: {in_brief(error)}")):
         found = network.run([Row(ids, np.zeros_like(ids))], len(ids)).shape
-    except ModelError:
-        raise
-    except Exception as error:  # of onnxruntime
-        reason = in_brief(error)
-        raise CorruptModel(graph, f"does not fit its tokenizer: {reason}") from error
     expected = (1, manifest.dimensions) if manifest.kind == "encoder" else (1,)
     if found != expected:
         raise CorruptModel(graph, f"answers numbers of shape {found}, and not {expected}")

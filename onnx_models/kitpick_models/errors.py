@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kitpick_foundation.errors import FailureKind, KitpickError
+from kitpick_foundation.errors import FailureKind, KitpickError, MissingExtra
 
 
 class ModelError(KitpickError):
@@ -94,3 +95,14 @@ class UnknownToken(ModelError):
 
 class NotFinite(ModelError):
     """The model answered NaN or infinity; nothing was returned."""
+
+
+@contextmanager
+def failures_as(named: Callable[[Exception], ModelError]) -> Iterator[None]:
+    """A context for calls of other packages: whatever these raise is raised as `named`; our errors pass."""
+    try:
+        yield
+    except (ModelError, MissingExtra):
+        raise
+    except Exception as error:
+        raise named(error) from error

@@ -19,7 +19,7 @@ from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.errors import in_brief
 from kitpick_models.batching import Array, Row, feeds
 from kitpick_models.encoders import Encoder
-from kitpick_models.errors import ModelError, UnusableFolder
+from kitpick_models.errors import ModelError, UnusableFolder, failures_as
 from kitpick_models.locate import SET
 from kitpick_models.manifest import (
     MODEL,
@@ -42,7 +42,7 @@ from kitpick_models.verify import EncoderReference, pack, verify
 _CROSS_ENCODER = "reranker-l6"
 """The cross-encoder of the set. It has neither classifier nor list ranker: both belong to one encoder."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _WHOLE, _TOKENS = ("sentence_embedding",), ("last_hidden_state", "token_embeddings")
 """Names of outputs, in exports, that hold vectors of texts and of tokens."""
 _ALIKE = 0.9999
@@ -138,16 +138,15 @@ def _reading(wanted: Import, folder: SentenceFolder, answer: _GraphAnswer, paddi
     """
     pooling = wanted.pooling or folder.pooling(whole=answer.whole)
     if pooling is None or (pooling == "none") != answer.whole:
-        raise UnusableFolder(
-            folder.folder, _POOLING_UNSAID[answer.whole], "say --pooling, as its page has it"
-        )
+        unsaid = _IN_ITS_GRAPH if answer.whole else _POOLING_UNSAID
+        raise UnusableFolder(folder.folder, unsaid, "say --pooling, as its page has it")
     prefixes = folder.prefixes()
     return EncoderReading(
         pooling=pooling,
         output=answer.output,
         padding=padding,
-        request_prefix=_given(wanted.request_prefix, prefixes.requests),
-        document_prefix=_given(wanted.document_prefix, prefixes.documents),
+        request_prefix=prefixes.requests if wanted.request_prefix is None else wanted.request_prefix,
+        document_prefix=prefixes.documents if wanted.document_prefix is None else wanted.document_prefix,
     )
 
 
@@ -205,15 +204,9 @@ def _require_room(encoder: Encoder, model: Path) -> None:
     tokens, most = encoder.tokens, encoder.manifest.max_tokens
     ids = np.full(most, tokens.size - 1, np.int64)
     ids[0], ids[-1] = tokens.start, tokens.separator
-    try:
+    told = f"cannot read {most} tokens ({{}})".format
+    with failures_as(lambda error: UnusableFolder(model / MODEL, told(in_brief(error)), "say --max-tokens")):
         encoder.run([Row(ids, np.zeros_like(ids))], most)
-    except ModelError:
-        raise
-    except Exception as error:  # of onnxruntime
-        reason = in_brief(error)
-        raise UnusableFolder(
-            model / MODEL, f"cannot read {most} tokens ({reason})", "say --max-tokens"
-        ) from error
 
 
 def _answer(folder: SentenceFolder, graph: bytes, tokenizer: bytes) -> _GraphAnswer:
@@ -224,24 +217,15 @@ def _answer(folder: SentenceFolder, graph: bytes, tokenizer: bytes) -> _GraphAns
     """
     tokens = _tokens(folder, tokenizer)
     ids = Row(*singles(tokens, TEXTS[:1], 16)[0])
-    given = dict(
-        zip(("input_ids", "attention_mask", "token_type_ids"), feeds([ids], len(ids.ids)), strict=True)
-    )
-    try:
+    given = dict(zip(_INPUTS, feeds([ids], len(ids.ids)), strict=True))
+    told = "does not run ({})".format
+    with failures_as(lambda error: UnusableFolder(folder.graph, told(in_brief(error)), "export it again")):
         session = Session(graph, "fp32", RuntimeSettings())
-        if others := sorted(set(session.inputs) - _INPUTS):
-            raise UnusableFolder(
-                folder.graph, f"wants {', '.join(others)}", "only encoders run here: name one"
-            )
-        found = dict(
-            zip(session.outputs, session.run_all([given[name] for name in session.inputs]), strict=True)
-        )
-    except ModelError:
-        raise
-    except Exception as error:  # of onnxruntime
-        reason = in_brief(error)
-        raise UnusableFolder(folder.graph, f"does not run ({reason})", "export it again") from error
-    return _chosen(found, len(ids.ids), folder)
+        if others := sorted({*session.inputs}.difference(_INPUTS)):
+            cure = "only encoders run here: name one"
+            raise UnusableFolder(folder.graph, f"wants {', '.join(others)}", cure)
+        answers = session.run_all([given[name] for name in session.inputs])
+    return _chosen(dict(zip(session.outputs, answers, strict=True)), len(ids.ids), folder)
 
 
 def _chosen(found: dict[str, Array], length: int, folder: SentenceFolder) -> _GraphAnswer:
@@ -257,17 +241,14 @@ def _chosen(found: dict[str, Array], length: int, folder: SentenceFolder) -> _Gr
 
 
 def _tokens(folder: SentenceFolder, tokenizer: bytes) -> TokenIds:
+    place = folder.folder / TOKENIZER
     try:
         return TokenIds(tokenizer, 0, own_ends=True)
     except ModelError as error:
-        raise UnusableFolder(
-            folder.folder / TOKENIZER, str(error), "name an encoder of such a kind"
-        ) from error
+        raise UnusableFolder(place, str(error), "name an encoder of such a kind") from error
     except Exception as error:  # whatever tokenizers raises
-        reason = in_brief(error)
-        raise UnusableFolder(
-            folder.folder / TOKENIZER, f"cannot be loaded ({reason})", TOKENIZER_CURE
-        ) from error
+        told = f"cannot be loaded ({in_brief(error)})"
+        raise UnusableFolder(place, told, TOKENIZER_CURE) from error
 
 
 class _Padding(msgspec.Struct):
@@ -283,10 +264,6 @@ def _padding(tokenizer: bytes, folder: SentenceFolder) -> int:
     own = decode_as(tokenizer, _TokenizerFile).padding
     stated = folder.padding()
     return stated if stated is not None else own.pad_id if own is not None else 0
-
-
-def _given(said: str | None, found: str) -> str:
-    return found if said is None else said
 
 
 def _notes(unused: tuple[str, ...], reading: EncoderReading) -> tuple[str, ...]:
@@ -308,7 +285,5 @@ def _set_file(name: str) -> str:
     )
 
 
-_POOLING_UNSAID = {
-    True: "its graph answers with vectors of texts, which need no pooling",
-    False: "no 1_Pooling/config.json says how the vectors of tokens become one",
-}
+_IN_ITS_GRAPH = "its graph answers with vectors of texts, which need no pooling"
+_POOLING_UNSAID = "no 1_Pooling/config.json says how the vectors of tokens become one"

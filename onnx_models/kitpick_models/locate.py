@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -19,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+ROLES: tuple[Kind, ...] = get_args(Kind)
 VARIABLE = "KITPICK_MODELS"
 DEFAULT_SET = "default"
 SET = "set.toml"
@@ -47,12 +49,7 @@ class ModelSetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     def names(self) -> dict[Kind, str]:
         """Role → name, `LEFT_OUT` where the set has none."""
-        return {
-            "encoder": self.encoder,
-            "cross_encoder": self.cross_encoder,
-            "query_kind": self.query_kind,
-            "list_ranker": self.list_ranker,
-        }
+        return {role: getattr(self, role) for role in ROLES}
 
 
 class ChosenModels(msgspec.Struct, frozen=True):
@@ -69,13 +66,7 @@ class ChosenModels(msgspec.Struct, frozen=True):
 
     def names(self) -> dict[Kind, str]:
         """Role → name or folder, without what is left out."""
-        names: dict[Kind, str | None] = {
-            "encoder": self.encoder,
-            "cross_encoder": self.cross_encoder,
-            "query_kind": self.query_kind,
-            "list_ranker": self.list_ranker,
-        }
-        return {role: name for role, name in names.items() if name is not None}
+        return {role: name for role in ROLES if (name := getattr(self, role)) is not None}
 
 
 def model_folders(extra: Path | None = None) -> Iterator[Path]:
@@ -161,21 +152,14 @@ def choose(models: str = "", **given: str) -> ChosenModels:
             be missing: what needs it says so.
     """
     found, folder = find_set(models)
-    names: dict[Kind, str] = {}
-    replaced: list[Kind] = []
-    for role, name in found.names().items():
-        wanted = given.get(role) or name
-        names[role] = _resolved(wanted, folder, must_exist=wanted != name)
-        if wanted != name:
-            replaced.append(role)
-    return ChosenModels(
-        found.name,
-        names["encoder"],
-        names["cross_encoder"],
-        _unless_left_out(names["query_kind"]),
-        _unless_left_out(names["list_ranker"]),
-        tuple(replaced),
+    own = found.names()
+    wanted = {role: given.get(role) or name for role, name in own.items()}
+    replaced = tuple(role for role in ROLES if wanted[role] != own[role])
+    encoder, cross_encoder, *heads = (
+        _resolved(wanted[role], folder, must_exist=role in replaced) for role in ROLES
     )
+    query_kind, list_ranker = map(_unless_left_out, heads)
+    return ChosenModels(found.name, encoder, cross_encoder, query_kind, list_ranker, replaced)
 
 
 def _resolved(name: str, folder: Path | None, *, must_exist: bool) -> str:

@@ -15,10 +15,7 @@ from kitpick_models.tokens import TokenIds
 _DEFAULT = RuntimeSettings()
 
 
-def load_encoder(
-    name_or_path: str | Path = "",
-    settings: RuntimeSettings = _DEFAULT,
-) -> Encoder:
+def load_encoder(name_or_path: str | Path = "", settings: RuntimeSettings = _DEFAULT) -> Encoder:
     """An encoder by name (looked up in `$KITPICK_MODELS`, then the shipped ones) or by path.
 
     Without a name it is that of the set in use, `$KITPICK_MODELS` or the default one.
@@ -30,10 +27,7 @@ def load_encoder(
     return Encoder(*_open(name_or_path, "encoder"), settings)
 
 
-def load_cross_encoder(
-    name_or_path: str | Path = "",
-    settings: RuntimeSettings = _DEFAULT,
-) -> CrossEncoder:
+def load_cross_encoder(name_or_path: str | Path = "", settings: RuntimeSettings = _DEFAULT) -> CrossEncoder:
     """A cross-encoder by name or path; raises like `load_encoder`."""
     return CrossEncoder(*_open(name_or_path, "cross_encoder"), settings)
 
@@ -54,10 +48,7 @@ def load_query_kind(name_or_path: str | Path = "") -> QueryKindClassifier:
     return QueryKindClassifier(*_open(name_or_path, "query_kind"))
 
 
-def load_list_ranker(
-    name_or_path: str | Path = "",
-    settings: RuntimeSettings = _DEFAULT,
-) -> ListRanker:
+def load_list_ranker(name_or_path: str | Path = "", settings: RuntimeSettings = _DEFAULT) -> ListRanker:
     """A list ranker by name or path; raises like `load_encoder`."""
     return ListRanker(*_open(name_or_path, "list_ranker"), settings)
 

@@ -20,10 +20,10 @@ from kitpick_models.batching import NATIVE, Workers, available_cpus
 from kitpick_models.errors import (
     CorruptModel,
     ForkedModel,
-    ModelError,
     NotFinite,
     ProviderRefused,
     RuntimeClash,
+    failures_as,
 )
 from kitpick_models.graph_file import keeps_weights_elsewhere, read_graph
 from kitpick_models.graph_fusion import fused
@@ -149,16 +149,12 @@ def open_session(folder: Path, manifest: Manifest, settings: RuntimeSettings) ->
         MissingExtra, RuntimeClash, ProviderRefused: it cannot be run here, or not on this device.
     """
     data, path = read_graph(folder, manifest), place_of(folder, manifest, MODEL)
-    try:
+    told = "cannot be loaded: {}: {}".format
+    with failures_as(lambda error: CorruptModel(path, told(type(error).__name__, in_brief(error)))):
         if keeps_weights_elsewhere(data):
             raise CorruptModel(path, "keeps weights in other files, which no digest covers")
         output = "" if manifest.reading is UNSET else manifest.reading.output
         return Session(data, manifest.storage, settings, lambda: read_graph(folder, manifest), output)
-    except (ModelError, MissingExtra):
-        raise
-    except Exception as error:  # whatever onnxruntime and readers of graphs raise, there is no model
-        reason = in_brief(error)
-        raise CorruptModel(path, f"cannot be loaded: {type(error).__name__}: {reason}") from error
 
 
 def require_provider(asked: Provider, granted: Iterable[str]) -> None:

@@ -67,14 +67,6 @@ class TokenIds:
             self._keep(key, found[key])
         return [found[key] for key in keys]
 
-    def spans(self, text: str, limit: int) -> list[tuple[int, int, int]]:
-        """The first `limit` tokens of a text: id, and where in the text it begins and ends (characters)."""
-        known = text[: limit * _CHARACTERS_PER_TOKEN].encode("utf-8", "replace").decode()
-        with NATIVE:
-            found = self._tokenizer.encode(known, add_special_tokens=False)
-        pairs_of = zip(found.ids[:limit], found.offsets[:limit], strict=True)
-        return [(token, start, end) for token, (start, end) in pairs_of]
-
     def has_word(self, word: str) -> bool:
         """Whether a word is one entry of the vocabulary; some mark where a word begins."""
         return any(self._tokenizer.token_to_id(mark + word) is not None for mark in _WORD_MARKS)
@@ -87,8 +79,10 @@ class TokenIds:
 
     def cut(self, text: str, limit: int) -> str:
         """A text up to the end of its first `limit` tokens."""
-        spans = self.spans(text, limit + 1)
-        return text[: spans[limit - 1][2]] if len(spans) > limit else text[: limit * _CHARACTERS_PER_TOKEN]
+        known = text[: (limit + 1) * _CHARACTERS_PER_TOKEN].encode("utf-8", "replace").decode()
+        with NATIVE:
+            offsets = self._tokenizer.encode(known, add_special_tokens=False).offsets
+        return text[: offsets[limit - 1][1] if len(offsets) > limit else limit * _CHARACTERS_PER_TOKEN]
 
     def fits(self, text: str, limit: int) -> bool:
         """Whether a text has at most `limit` tokens."""
