@@ -37,7 +37,7 @@ class MissingExtra(KitpickError, ImportError):
     """An optional dependency is not installed, or too old; the text holds the install line.
 
     Args:
-        extra: its name, as in `pip install 'kitpick[EXTRA]'`.
+        extra: its name, as in `pip install 'kitpick[EXTRA]'`; of pipx or uv where they installed it.
         purpose: what needs it, as the subject of a sentence.
         reason: what exactly is missing, where the import said more than that.
     """
@@ -45,7 +45,9 @@ class MissingExtra(KitpickError, ImportError):
     failure = FailureKind.UNAVAILABLE
 
     def __init__(self, extra: str, purpose: str, reason: str = "") -> None:
-        cure = f"pip install {'--upgrade ' if reason else ''}'kitpick[{extra}]'"
+        from kitpick_foundation.installation import install_line  # no search that works needs it
+
+        cure = install_line(extra, upgrade=bool(reason))
         super().__init__(f"{purpose} needs the extra {extra!r}: {cure}" + (f" ({reason})" if reason else ""))
         self.extra = extra
 

@@ -46,7 +46,7 @@ EXTRAS = {
     "aws": "botocore",
     "mcp": "mcp",
     "grpc": "google.protobuf",
-    "serve": "uvicorn",
+    "serve": "prometheus_client",
     "traces": "opentelemetry.sdk",
     "client": "httpx2",
     "llm": "httpx2",

@@ -18,6 +18,7 @@ from kitpick.cli.options import CatalogOption, ProfileOption, TenantOption
 from kitpick.mcp.clients import ClientConfig, McpClient, absolute_catalog, client_config
 from kitpick.settings import Settings
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
+from kitpick_foundation.installation import is_temporary, requirement
 
 _HOST, _PORT = "127.0.0.1", 8_081
 """Where the server listens over HTTP."""
@@ -41,6 +42,12 @@ def print_client(config: ClientConfig) -> None:
     typer.echo(json.dumps(config.content, indent=2))
     if find_spec("mcp") is None:
         note(str(MissingExtra("mcp", "the server of this entry")))
+    if is_temporary():
+        lasting = requirement("cpu,mcp")
+        note(
+            "uvx or pipx run put this kitpick into a cache, which may be emptied, and the entry names it "
+            f"there: print the entry again after `uv tool install {lasting}` or `pipx install {lasting}`"
+        )
 
 
 def _catalog_of(url: str | None, config: Path | None) -> list[str]:

@@ -106,7 +106,7 @@ def _require_shown(shown: _Shown, *, page: bool, tools: bool) -> None:
 
 def _run(flags: dict[str, Any], config: Path | None, shown: _Shown, *, page: bool, tools: bool) -> None:
     settings = read_service_settings(flags, config).settings
-    if find_spec("uvicorn") is None or find_spec("starlette") is None:
+    if any(find_spec(module) is None for module in ("uvicorn", "starlette", "prometheus_client")):
         raise MissingExtra("serve", "the service")
     from kitpick_service.core import Service
     from kitpick_service.logs import configure

@@ -52,6 +52,18 @@ def test_an_entry_whose_server_cannot_start_here_says_what_to_install(capsys, mo
     assert "pip install 'kitpick[mcp]'" in capsys.readouterr().err
 
 
+def test_an_entry_in_a_cache_of_uvx_says_how_to_get_one_that_stays(capsys, monkeypatch) -> None:
+    from kitpick.cli.mcp import print_client
+
+    print_client(client_config(McpClient.CURSOR, []))
+    assert "cache" not in capsys.readouterr().err
+    monkeypatch.setattr("kitpick.cli.mcp.is_temporary", lambda: True)
+    print_client(client_config(McpClient.CURSOR, []))
+    said = capsys.readouterr()
+    assert "`uv tool install 'kitpick[cpu,mcp]" in said.err
+    assert "mcpServers" in said.out
+
+
 def test_nobody_who_can_be_asked_needs_only_the_tools(folder: Path, kitpick) -> None:
     refused = kitpick("init")
     assert (refused.code, "--tools" in refused.err) == (ExitCode.USAGE, True)

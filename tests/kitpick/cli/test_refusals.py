@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,21 @@ from kitpick_models.locate import find_model
 from kitpick_models.manifest import digest, read_manifest, write_manifest
 
 pytestmark = pytest.mark.needs("weights", "onnxruntime")
+PROJECT = (Path(__file__).resolve().parents[3] / "pyproject.toml").read_text("utf-8")
+SERVED_BY = re.findall(r'"([a-z-]+)', re.findall(r"^serve = \[(.*)\]$", PROJECT, re.MULTILINE)[0])
+"""Packages of the extra `serve`."""
+
+
+@pytest.mark.parametrize("package", sorted({*SERVED_BY} - {"pyjwt"}))  # needed where tokens are verified
+def test_a_service_that_lacks_any_package_of_its_extra_says_what_to_install(
+    package: str, kitpick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra `mcp` brings all of them but one."""
+    monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
+    refused = kitpick("serve")
+    assert refused.code == ExitCode.UNAVAILABLE
+    assert "needs the extra 'serve'" in refused.err
+    assert "Traceback" not in refused.err
 
 
 @pytest.mark.parametrize("option", [("--tenant", "acme"), ("--allow", "admins")])
