@@ -6,22 +6,29 @@ browser that asks for another site.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import anyio
-import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
-from kitpick_engines.contract import Vector
+from kitpick.catalog import Catalog
+from kitpick.definition_tokens import measure_definitions
+from kitpick.places import places_of
+from kitpick.settings import Settings
+from kitpick_engines.contract import Filter
+from kitpick_engines.errors import EngineError
 from kitpick_foundation.errors import InvalidSetting
-from kitpick_rescorers.contracts import ModelSource, QueryEncoder
+from kitpick_rescorers.contracts import ModelSource
+from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.reading.request_reading import BoundedReader, LanguageReader
+from kitpick_rescorers.search import LocalRescorer, Search
 from kitpick_rescorers.stages import Requirement
 from kitpick_rescorers.state import Degradation
 from kitpick_service.core import Service
@@ -29,11 +36,10 @@ from kitpick_service.dialect import Endpoint
 from kitpick_service.dialects.native import NATIVE
 from kitpick_service.errors import Forbidden, Unready
 from kitpick_service.http import failed, handler, open_ticket
-from kitpick_service.models import QueuedScorer
 from kitpick_service.origin import LOOPBACK, foreign_reason
 from kitpick_service.ticket import Ticket
 
-Made = TypeVar("Made")
+_LOG = logging.getLogger("kitpick.service")
 Handler = Callable[[Request], Awaitable[Response]]
 _ANSWER_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _OWN: frozenset[Requirement] = frozenset({"scorer", "query_kind", "ranker"})
@@ -53,14 +59,27 @@ class ForeignOrigin(Forbidden):
 class OpenToOthers(InvalidSetting):
     """A page, or a catalog, that others could reach, without keys."""
 
-    def __init__(self, host: str, option: str = "--ui") -> None:
+    def __init__(self, host: str, option: str) -> None:
         super().__init__(
             f"{option} on --host {host}: others could reach the catalog: name --keys, or stay on 127.0.0.1"
         )
 
 
-def guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
-    """The handler of an endpoint, for requests that no browser sends for another site."""
+def endpoint(
+    path: str, summary: str, types: tuple[Any, Any], answer: Callable[[Any, Ticket], object]
+) -> Endpoint:
+    """What is asked at a path of a catalog: types of call and reply, and who answers."""
+    return Endpoint(path, summary, NATIVE, *types, lambda service, call, ticket: answer(call, ticket))
+
+
+def guarded_routes(
+    service: Service, endpoints: Iterable[Endpoint], threads: anyio.CapacityLimiter
+) -> Sequence[Route]:
+    """Routes of endpoints, for requests that no browser sends for another site."""
+    return [Route(each.path, _guarded(service, each, threads), methods=[each.method]) for each in endpoints]
+
+
+def _guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter) -> Handler:
     answer = handler(service, endpoint, threads)
 
     async def checked(request: Request) -> Response:
@@ -74,92 +93,72 @@ def guarded(service: Service, endpoint: Endpoint, threads: anyio.CapacityLimiter
     return checked
 
 
-class Stopwatch:
-    """Seconds of models, waiting included."""
+def require_keys(service: Service, option: str) -> None:
+    """Refuses to show a catalog to other machines without keys.
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    Raises:
+        OpenToOthers: it could be reached; `option` shows it.
+    """
+    if service.settings.host not in LOOPBACK and not service.settings.keys:
+        raise OpenToOthers(service.settings.host, option)
 
-    def time(self, work: Callable[[], Made]) -> Made:
-        """Runs `work` and adds its time, also if it fails."""
-        started = time.perf_counter()
+
+class ServedCatalog:
+    """A catalog for the callers of a service. Safe to use from several threads."""
+
+    def __init__(
+        self, service: Service, url: str | None, permitted: Filter, files: Iterable[Path] = ()
+    ) -> None:
+        """Opens the catalog, by default that of the settings.
+
+        Args:
+            service: has the models, whatever the settings of a catalog elsewhere say.
+            url: of the catalog.
+            permitted: the caller of a service without keys.
+            files: more files that callers are not told of.
+
+        Raises:
+            UnknownEngine, EngineUnavailable: it cannot be opened.
+        """
+        self.service = service
+        self.catalog = Catalog.open(url, settings=Settings(rescorer=""))
+        self.places = places_of(self.catalog, files)
+        self._permitted = permitted
+
+    def permitted(self, ticket: Ticket) -> Filter:
+        """What the caller may see."""
+        if not self.service.settings.keys:
+            return self._permitted
+        return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
+
+    def way(self, ticket: Ticket) -> Search:
+        """A search with the models of the service, for one request."""
+        models = ServiceModelSource(self.service, self.catalog.models, ticket)
+        rescorer, votes = LocalRescorer(models, ticket.working), self.catalog.intents.votes
+        encoder = self.service.models.queries(ticket)
+        return Search(self.catalog.engine, encoder, rescorer, measure_definitions, votes, rescorer.in_english)
+
+    @contextmanager
+    def problems(self) -> Iterator[None]:
+        """A context that turns errors of the catalog into errors of the service, which name no folder."""
         try:
-            return work()
-        finally:
-            self.seconds += time.perf_counter() - started
-
-
-class TimedEncoder:
-    """A `QueryEncoder` whose time is counted."""
-
-    def __init__(self, encoder: QueryEncoder, watch: Stopwatch) -> None:
-        self._encoder = encoder
-        self._watch = watch
-
-    @property
-    def identity(self) -> str:
-        """Identity of the encoder."""
-        return self._encoder.identity
-
-    @property
-    def unmatched_below(self) -> float | None:
-        """What the encoder's manifest says."""
-        return self._encoder.unmatched_below
-
-    def knows(self, word: str) -> bool:
-        """What the encoder says."""
-        return self._encoder.knows(word)
-
-    def reads_at_most(self, text: str) -> int:
-        """What the encoder says; 0 of one that does not know."""
-        return self._encoder.reads_at_most(text) if isinstance(self._encoder, BoundedReader) else 0
-
-    def reads_language(self, language: str) -> bool:
-        """What the encoder says; no of one that does not know."""
-        return isinstance(self._encoder, LanguageReader) and self._encoder.reads_language(language)
-
-    def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
-        """The encoder's vectors of the texts; the time is measured."""
-        return self._watch.time(lambda: self._encoder.vectors(texts))
-
-
-class TimedScorer:
-    """A cross-encoder whose time is counted."""
-
-    def __init__(self, scorer: QueuedScorer, watch: Stopwatch) -> None:
-        self.identity = scorer.identity
-        self.manifest = scorer.manifest
-        self.probability = scorer.probability
-        self.reads_at_most = scorer.reads_at_most
-        self.request_read = scorer.request_read
-        self._scorer = scorer
-        self._watch = watch
-
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Logits (n,), one a text; raises as `QueuedScorer.score`."""
-        return self._watch.time(lambda: self._scorer.score(query, texts))
+            yield
+        except (EngineError, EmptyCatalog) as error:
+            _LOG.warning("catalog: %s", error)
+            raise CatalogProblem(self.places.hidden(str(error))) from error
 
 
 class ServiceModelSource:
     """The models of one request: those of the service, and others that it lacks."""
 
-    def __init__(self, service: Service, others: ModelSource, ticket: Ticket, watch: Stopwatch) -> None:
+    def __init__(self, service: Service, others: ModelSource, ticket: Ticket) -> None:
         """`others` has the language model. Nothing is loaded here."""
         self._service = service
         self._others = others
         self._ticket = ticket
-        self._watch = watch
 
     def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages ask for, and what is missing; with the scores that this key had before."""
         models, missing = self._others.for_needs(needs - _OWN)
         own, lacking = self._service.models.for_needs(needs & _OWN, self._ticket)
-        scorer = TimedScorer(self._service.models.scorer(self._ticket), self._watch)
-        found = replace(
-            models,
-            scorer=None if own.scorer is None else scorer,
-            query_kind=own.query_kind,
-            cache=own.cache,
-            ranker=own.ranker,
-        )
-        return found, (*missing, *lacking)
+        return replace(own, llm=models.llm), (*missing, *lacking)

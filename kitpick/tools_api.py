@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -16,34 +14,25 @@ from msgspec.structs import replace
 from starlette.routing import Route
 
 from kitpick.capabilities import Capabilities, Steps, search_steps
-from kitpick.catalog import Catalog
 from kitpick.conversation import NothingAsked, done_before, request_of
-from kitpick.definition_tokens import measure_definitions
 from kitpick.feedback import NotShown, Outcome, UnknownResult
 from kitpick.held_identifiers import held_identifiers
 from kitpick.known_ids import UnknownIds
-from kitpick.places import places_of
 from kitpick.result import SearchResult, ToolSearchProvider
-from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, guarded
-from kitpick.settings import Settings
+from kitpick.served import ServedCatalog, endpoint, guarded_routes, require_keys
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
-from kitpick_engines.errors import EngineError
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.definitions import DefinitionFormat
-from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.intents.answers import JOINT
 from kitpick_rescorers.request import Spoken
-from kitpick_rescorers.search import LocalRescorer, Search, SearchHit
+from kitpick_rescorers.search import SearchHit
 from kitpick_rescorers.stages import Enough
 from kitpick_service.core import Service
 from kitpick_service.dialect import Endpoint
-from kitpick_service.dialects.native import NATIVE
 from kitpick_service.errors import Invalid, NotFound
-from kitpick_service.origin import LOOPBACK
 from kitpick_service.ticket import Ticket
 
-_LOG = logging.getLogger("kitpick.service")
 PATH = "/v1/tools"
 MAX_REQUEST = 20_000
 """Characters of a request in words."""
@@ -132,12 +121,10 @@ class ToolsApi:
             UnknownEngine, EngineUnavailable: it cannot be opened.
             OpenToOthers: reachable from other machines, without keys.
         """
-        if service.settings.host not in LOOPBACK and not service.settings.keys:
-            raise OpenToOthers(service.settings.host, "--tools")
+        require_keys(service, "--tools")
         self._service = service
-        self._permitted = permitted
-        self._catalog = Catalog.open(catalog, settings=Settings(rescorer=""))
-        self._places = places_of(self._catalog)
+        self._served = ServedCatalog(service, catalog, permitted)
+        self._learning = self._served.catalog.learning
 
     def search(self, call: ToolSearchCall, ticket: Ticket) -> SearchReply:
         """Finds tools.
@@ -148,13 +135,13 @@ class ToolsApi:
             Overloaded, DeadlinePassed, Cancelled: no model had time for it.
         """
         wanted = _wanted(call)
-        caller = self._caller(ticket)
-        with self._problems():
+        caller = self._served.permitted(ticket)
+        with self._served.problems():
             steps = search_steps(lambda text: self._found(text, call, caller, ticket), wanted)
         if ticket.refusal is not None:
             raise ticket.refusal
         found = _reply(steps, call)
-        return replace(found, degraded=tuple(map(self._places.hidden, found.degraded)))
+        return replace(found, degraded=tuple(map(self._served.places.hidden, found.degraded)))
 
     def feedback(self, call: FeedbackCall, ticket: Ticket) -> FeedbackReply:
         """Takes what became of tools.
@@ -169,9 +156,9 @@ class ToolsApi:
         key = key.replace("%", "%25").replace("/", "%2F")  # what a caller says never makes it another key
         client = "/".join(part for part in (key, call.client) if part)
         outcome = Outcome(call.chosen, call.failed, call.not_needed)
-        with self._problems():
+        with self._served.problems():
             try:
-                stored = self._catalog.learning.take(call.answer, outcome, client, self._caller(ticket))
+                stored = self._learning.take(call.answer, outcome, client, self._served.permitted(ticket))
             except UnknownResult as error:
                 raise NotFound(str(error)) from error
             except (NotShown, UnknownIds) as error:
@@ -180,7 +167,7 @@ class ToolsApi:
 
     def close(self) -> None:
         """Releases the catalog."""
-        self._catalog.close()
+        self._served.catalog.close()
 
     def _found(self, text: str, call: ToolSearchCall, caller: Filter, ticket: Ticket) -> SearchResult:
         profile = self._service.profile(call.profile)
@@ -197,61 +184,24 @@ class ToolsApi:
         )
         messages = call.messages or ()
         spoken = Spoken(held_identifiers(messages), done_before(messages) if messages else ())
-        outcome = self._way(ticket).run(text, profile, k, narrowed, call.budget, spoken)
+        outcome = self._served.way(ticket).run(text, profile, k, narrowed, call.budget, spoken)
         copies = 1 if call.definitions is None and call.references is None else _COPIES
         held = sum(len(hit.document.definition) for hit in outcome.hits)
         ticket.reserve(copies * held, "definitions of what was found: ask for fewer hits")
-        return self._catalog.learning.named(text, caller, SearchResult.of(profile.name, outcome))
-
-    def _way(self, ticket: Ticket) -> Search:
-        """A search with the models of the service, for one request."""
-        models = ServiceModelSource(self._service, self._catalog.models, ticket, Stopwatch())
-        encoder = self._service.models.queries(ticket)
-        catalog = self._catalog
-        rescorer, votes = LocalRescorer(models, ticket.working), catalog.intents.votes
-        return Search(catalog.engine, encoder, rescorer, measure_definitions, votes, rescorer.in_english)
-
-    @contextmanager
-    def _problems(self) -> Iterator[None]:
-        """A context that turns errors of the catalog into errors of the service, which name no folder."""
-        try:
-            yield
-        except (EngineError, EmptyCatalog) as error:
-            _LOG.warning("catalog: %s", error)
-            raise CatalogProblem(self._places.hidden(str(error))) from error
-
-    def _caller(self, ticket: Ticket) -> Filter:
-        if not self._service.settings.keys:
-            return self._permitted
-        return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
+        return self._learning.named(text, caller, SearchResult.of(profile.name, outcome))
 
 
 def tools_routes(api: ToolsApi, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
     """Routes of the two paths."""
-    return [
-        Route(each.path, guarded(service, each, threads), methods=[each.method])
-        for each in tools_endpoints(api)
-    ]
+    return guarded_routes(service, tools_endpoints(api), threads)
 
 
 def tools_endpoints(api: ToolsApi) -> tuple[Endpoint, ...]:
     """What the two paths are asked with, and who answers."""
     return (
-        Endpoint(
-            path=f"{PATH}/search",
-            summary="Finds tools of the catalog",
-            dialect=NATIVE,
-            request=ToolSearchCall,
-            reply=SearchReply,
-            answer=lambda service, call, ticket: api.search(call, ticket),
-        ),
-        Endpoint(
-            path=f"{PATH}/feedback",
-            summary="Takes what became of tools",
-            dialect=NATIVE,
-            request=FeedbackCall,
-            reply=FeedbackReply,
-            answer=lambda service, call, ticket: api.feedback(call, ticket),
+        endpoint(f"{PATH}/search", "Finds tools of the catalog", (ToolSearchCall, SearchReply), api.search),
+        endpoint(
+            f"{PATH}/feedback", "Takes what became of tools", (FeedbackCall, FeedbackReply), api.feedback
         ),
     )
 

@@ -12,12 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from kitpick.catalog import Catalog
-from kitpick.definition_tokens import measure_definitions
-from kitpick.places import places_of
 from kitpick.result import SearchResult
-from kitpick.served import CatalogProblem, OpenToOthers, ServiceModelSource, Stopwatch, TimedEncoder
-from kitpick.settings import Settings
+from kitpick.served import ServedCatalog, require_keys
 from kitpick.ui.adapt_desk import AdaptDesk, PageCaller, check_adapted_file
 from kitpick.ui.checkup import check_answer, findings_of_descriptions, findings_of_part, ids_of_part
 from kitpick.ui.errors import MarksProblem, NoMarks, NoPlace, UnknownApi
@@ -49,20 +45,17 @@ from kitpick.ui.shelves import MOST, MOST_READ, CatalogListing, Shelves, example
 from kitpick.ui.why import asked_words, reads_as, why_found
 from kitpick_engines.contract import Candidate, Filter
 from kitpick_engines.document import ApiDocument
-from kitpick_engines.errors import EngineError
 from kitpick_engines.text import plain
 from kitpick_evaluation.errors import EvaluationError
 from kitpick_evaluation.judgements import Judgements, Mark, file_of_caller
 from kitpick_foundation.places import HiddenPlaces
 from kitpick_foundation.visible import is_blank
 from kitpick_ingest.prose import clip
-from kitpick_rescorers.errors import EmptyCatalog
 from kitpick_rescorers.profiles import Profile, shipped_profiles
-from kitpick_rescorers.search import LocalRescorer, Search, SearchHit, SearchOutcome
+from kitpick_rescorers.search import SearchHit, SearchOutcome
 from kitpick_rescorers.state import without_places
 from kitpick_service.core import Service
 from kitpick_service.errors import Invalid
-from kitpick_service.origin import LOOPBACK
 from kitpick_service.ticket import Ticket
 
 _LOG = logging.getLogger("kitpick.service")
@@ -94,22 +87,20 @@ class Desk:
             OpenToOthers: reachable from other machines, without keys.
             NoPlace: the folder of the marks' file, or the adapted profile's, is missing, or takes no file.
         """
-        if service.settings.host not in LOOPBACK and not service.settings.keys:
-            raise OpenToOthers(service.settings.host)
+        require_keys(service, "--ui")
         if settings.marks is not None:
             _make_file(settings.marks)
         if settings.adapted is not None:
             check_adapted_file(settings.adapted)
         self._service = service
         self._settings = settings
-        # The models of this process rank, whatever the settings of a catalog elsewhere say.
-        own = Settings(rescorer="")
-        catalog_url = settings.catalog or own.catalog
-        self._catalog = Catalog.open(catalog_url, settings=own)
+        files = [each for each in (settings.marks, settings.adapted) if each is not None]
+        self._served = ServedCatalog(service, settings.catalog, settings.permitted, files)
+        self._catalog, self._places = self._served.catalog, self._served.places
+        self._permitted, self._way = self._served.permitted, self._served.way
         self._shelves = Shelves(self._catalog)
-        files = (settings.marks, settings.adapted)
-        self._places = places_of(self._catalog, [each for each in files if each is not None])
-        self.adaptations = AdaptDesk(service, catalog_url, settings.adapted, self._places, self._caller)
+        url = settings.catalog or self._catalog.settings.catalog
+        self.adaptations = AdaptDesk(service, url, settings.adapted, self._places, self._caller)
 
     def about(self, call: None, ticket: Ticket) -> About:
         """Profiles and settings that the page offers.
@@ -117,7 +108,7 @@ class Desk:
         Raises:
             CatalogProblem: the catalog cannot be read, or is empty.
         """
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             self._catalog.live()
         names = sorted({*shipped_profiles(), self._service.default_profile.name})
         return About(
@@ -139,16 +130,15 @@ class Desk:
         started = time.perf_counter()
         _check(call)
         profile = self._service.profile(call.profile)
-        watch = Stopwatch()
-        with _problems_of_the_catalog(self._places):
-            outcome = self._way(ticket, watch).run(
+        with self._served.problems():
+            outcome = self._way(ticket).run(
                 _checked_request(call.query), profile, call.k, self._permitted(ticket), call.budget
             )
         if ticket.refusal is not None:
             raise ticket.refusal
         answer = self._answer(call, profile, outcome, self._marks(ticket))
         total = (time.perf_counter() - started) * 1e3
-        return replace(answer, request_id=ticket.request_id, spent=Spent(total, watch.seconds * 1e3))
+        return replace(answer, request_id=ticket.request_id, spent=Spent(total, ticket.in_models * 1e3))
 
     def overview(self, call: None, ticket: Ticket) -> Overview:
         """What the caller may see of the catalog, and three requests that work on it.
@@ -158,7 +148,7 @@ class Desk:
             Overloaded, DeadlinePassed, Cancelled: no model had time for the examples.
         """
         permitted = self._permitted(ticket)
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             _, schema = self._catalog.live()
             shelves = self._shelves.of(permitted)
             found = self._shelves.examples(permitted, lambda shown: self._examples(shown, ticket, permitted))
@@ -178,7 +168,7 @@ class Desk:
         Raises:
             CatalogProblem: the catalog cannot be read, or is empty.
         """
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             return self._shelves.of(self._permitted(ticket)).shelf(call.category, call.tool)
 
     def show(self, call: ShowCall, ticket: Ticket) -> ShownApi:
@@ -188,7 +178,7 @@ class Desk:
             UnknownApi: there is none that this caller may see.
             CatalogProblem: the catalog cannot be read.
         """
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             permitted = self._permitted(ticket)
             found = self._catalog.engine.fetch([call.id], permitted)
             if not found:
@@ -205,7 +195,7 @@ class Desk:
             Overloaded, DeadlinePassed, Cancelled: no model had time for it.
         """
         permitted = self._permitted(ticket)
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             listing = self._shelves.of(permitted)
             part = self._catalog.engine.fetch(ids_of_part(listing, call.first), permitted)
             findings = list(findings_of_part(listing, part, self._found_by(ticket, permitted)))
@@ -228,21 +218,16 @@ class Desk:
         if marks is None:
             raise NoMarks
         query = _checked_request(call.query)
-        with _problems_of_the_catalog(self._places):
+        with self._served.problems():
             if not self._catalog.engine.fetch([call.id], self._permitted(ticket)):
                 raise UnknownApi(call.id)
-        with _problems_of_the_catalog(self._places):
+        with _problems_of_marks(self._places):
             return MarkAnswer(call.verdict, marks.mark(query, call.id, call.verdict))
 
     def close(self) -> None:
         """Releases the catalog, and ends what adapts a profile to it."""
         self.adaptations.close()
         self._catalog.close()
-
-    def _permitted(self, ticket: Ticket) -> Filter:
-        if not self._service.settings.keys:
-            return self._settings.permitted
-        return Filter(tenant=ticket.bearer.tenant, principals=frozenset(ticket.bearer.principals))
 
     def _caller(self, ticket: Ticket) -> PageCaller:
         marks = self._marks(ticket)
@@ -269,17 +254,8 @@ class Desk:
 
     def _found_by(self, ticket: Ticket, permitted: Filter) -> Callable[[str, int], list[str]]:
         """The ids of what plain rankings find for a request of this caller."""
-        way, hybrid = self._way(ticket, Stopwatch()), self._service.profile("hybrid")
+        way, hybrid = self._way(ticket), self._service.profile("hybrid")
         return lambda text, k: [hit.id for hit in way.run(text, hybrid, k, permitted, None).hits]
-
-    def _way(self, ticket: Ticket, watch: Stopwatch) -> Search:
-        """A search with the models of the service, for one request."""
-        models = ServiceModelSource(self._service, self._catalog.models, ticket, watch)
-        encoder = TimedEncoder(self._service.models.queries(ticket), watch)
-        votes = self._catalog.intents.votes
-        rescorer = LocalRescorer(models, ticket.working)
-        engine = self._catalog.engine
-        return Search(engine, encoder, rescorer, measure_definitions, votes, rescorer.in_english)
 
     def _answer(
         self, call: ExplainCall, profile: Profile, outcome: SearchOutcome, marks: Judgements | None
@@ -325,7 +301,7 @@ def _marked(
     """Marks of the candidates only, because the caller may not see other APIs (any more)."""
     if marks is None:
         return {}
-    with _problems_of_the_catalog(places):
+    with _problems_of_marks(places):
         marked = marks.of(query.strip())
     return {key: verdict for key, verdict in marked.items() if key in place}
 
@@ -403,13 +379,10 @@ def catalog_name(url: str) -> str:
 
 
 @contextmanager
-def _problems_of_the_catalog(places: HiddenPlaces) -> Iterator[None]:
-    """A context that turns errors of an engine or of the marks into the page's, which name no folder."""
+def _problems_of_marks(places: HiddenPlaces) -> Iterator[None]:
+    """A context that turns errors of the file of marks into the page's, which name no folder."""
     try:
         yield
     except EvaluationError as error:
         _LOG.warning("marks: %s", error)
         raise MarksProblem(places.hidden(str(error))) from error
-    except (EngineError, EmptyCatalog) as error:
-        _LOG.warning("catalog: %s", error)
-        raise CatalogProblem(places.hidden(str(error))) from error

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from kitpick.served import guarded
+from kitpick.served import endpoint, guarded_routes
 from kitpick.ui.desk import Desk
 from kitpick.ui.protocol import (
     About,
@@ -33,7 +33,7 @@ from kitpick.ui.protocol import (
 )
 from kitpick_service.core import Service
 from kitpick_service.dialect import Endpoint
-from kitpick_service.dialects.native import NATIVE
+from kitpick_service.ticket import Ticket
 
 PREFIX = "/ui"
 _POLICY = (
@@ -53,40 +53,25 @@ FILE_HEADERS = {
 
 def page_routes(desk: Desk, service: Service, threads: anyio.CapacityLimiter) -> Sequence[Route]:
     """Routes of the page: its files and its requests, with keys, limits and deadlines as everywhere."""
-    asked = [
-        Route(item.path, guarded(service, item, threads), methods=[item.method])
-        for item in page_endpoints(desk)
-    ]
-    return [*file_routes(PREFIX), *asked]
+    return [*file_routes(PREFIX), *guarded_routes(service, page_endpoints(desk), threads)]
 
 
 def page_endpoints(desk: Desk) -> tuple[Endpoint, ...]:
     """What the page asks with, and who answers."""
-
-    def endpoint(name: str, summary: str, types: tuple[Any, Any], answer: Callable[..., Any]) -> Endpoint:
-        return Endpoint(
-            path=f"{PREFIX}/api/{name}",
-            summary=summary,
-            dialect=NATIVE,
-            request=types[0],
-            reply=types[1],
-            answer=lambda service, call, ticket: answer(call, ticket),
-        )
-
-    return (
-        endpoint("about", "What the page can ask", (None, About), desk.about),
-        endpoint("overview", "What stands in the catalog", (None, Overview), desk.overview),
-        endpoint("browse", "A category, or a tool of it", (BrowseCall, Shelf), desk.browse),
-        endpoint("show", "An API, whole", (ShowCall, ShownApi), desk.show),
-        endpoint("check", "Looks for APIs that are hard to find", (CheckCall, CheckAnswer), desk.check),
-        endpoint("adapting", "How far a profile is adapted", (None, AdaptState), desk.adaptations.adapting),
-        endpoint(
-            "adapt", "Adapts the profile to the catalog", (AdaptCall, AdaptState), desk.adaptations.adapt
-        ),
-        endpoint("stop-adapting", "Ends that", (AdaptStop, AdaptState), desk.adaptations.stop),
-        endpoint("explain", "Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
-        endpoint("mark", "Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
-    )
+    adapting = desk.adaptations
+    asked: dict[str, tuple[str, tuple[Any, Any], Callable[[Any, Ticket], object]]] = {
+        "about": ("What the page can ask", (None, About), desk.about),
+        "overview": ("What stands in the catalog", (None, Overview), desk.overview),
+        "browse": ("A category, or a tool of it", (BrowseCall, Shelf), desk.browse),
+        "show": ("An API, whole", (ShowCall, ShownApi), desk.show),
+        "check": ("Looks for APIs that are hard to find", (CheckCall, CheckAnswer), desk.check),
+        "adapting": ("How far a profile is adapted", (None, AdaptState), adapting.adapting),
+        "adapt": ("Adapts the profile to the catalog", (AdaptCall, AdaptState), adapting.adapt),
+        "stop-adapting": ("Ends that", (AdaptStop, AdaptState), adapting.stop),
+        "explain": ("Searches, and tells what happened", (ExplainCall, ExplainAnswer), desk.explain),
+        "mark": ("Takes a judgement", (MarkCall, MarkAnswer), desk.mark),
+    }
+    return tuple(endpoint(f"{PREFIX}/api/{name}", *what) for name, what in asked.items())
 
 
 def file_routes(prefix: str) -> Iterator[Route]:

@@ -385,6 +385,7 @@ class ModelQueue:
     def _note_done(self, job: Job) -> None:
         begun = job.begun or job.entered
         job.ticket.waited += begun - job.entered
+        job.ticket.in_models += time.perf_counter() - job.entered
         job.ticket.spent(f"wait for {self.name}", job.entered, begun)
         job.ticket.spent(f"run {self.name}", begun)
         self._observer.job(begun - job.entered, len(job.rows))

@@ -44,6 +44,8 @@ class Ticket:
         self.refusal: ServiceError | None = None
         self.waited = 0.0
         """Seconds spent in queues."""
+        self.in_models = 0.0
+        """Seconds for which models worked for it, their queues included."""
         self.query: str | None = None
         """The query, if it may be logged."""
         self.tokens = 0
