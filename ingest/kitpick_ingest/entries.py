@@ -14,6 +14,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, validate_document
 from kitpick_engines.errors import InvalidDocument
+from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.json_files import JSON_SUFFIXES, UNREADABLE, Entry, reason_in_line, records, unusable_text
@@ -21,6 +22,7 @@ from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter
 
 Converted = ApiDocument | DeadLetter
+T = TypeVar("T")
 Part = TypeVar("Part")
 """What a source is read in: files, or services."""
 
@@ -64,17 +66,22 @@ def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted
         yield DeadLetter(source, error.where, error.what)
 
 
-class FilesSource:
-    """A source that is a file, or a folder of such files."""
+class PathSource:
+    """A source that lies at a path."""
 
-    suffixes = JSON_SUFFIXES
-    """Endings of the files that are read in a folder."""
     usual_name = ""
     """Name of a source that is given none."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self.path = path
         self.name = name or self.usual_name
+
+
+class FilesSource(PathSource):
+    """A source that is a file, or a folder of such files."""
+
+    suffixes = JSON_SUFFIXES
+    """Endings of the files that are read in a folder."""
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the files, and of what is in them.
@@ -90,7 +97,7 @@ class FilesSource:
 
 
 def read_records(
-    source: str, path: Path, read: Callable[[Entry], Iterator[Converted]]
+    source: str, path: Path, kind: type[T], read: Callable[[Entry, T], Iterator[Converted]]
 ) -> Iterator[Converted]:
     """What `read` makes of each record of a file; before it, a dead letter for each key that stands twice.
 
@@ -99,7 +106,17 @@ def read_records(
     """
     for record in records(path):
         yield from repeated_in(source, record)
-        yield from read(record)
+        yield from read_decoded(source, record, kind, read)
+
+
+def read_decoded(
+    source: str, entry: Entry, kind: type[T], read: Callable[[Entry, T], Iterator[Converted]]
+) -> Iterator[Converted]:
+    """What `read` makes of an entry of a type, or a dead letter where it, or a part of it, is of another."""
+    try:
+        yield from read(entry, decode_as(entry.raw, kind))
+    except UNREADABLE as error:
+        yield dead_letter(source, entry, entry.problem or reason_in_line(entry.raw, error))
 
 
 class BadEntry(ValueError):

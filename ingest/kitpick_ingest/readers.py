@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -51,10 +52,16 @@ class SourceKind(NamedTuple):
     """What becomes of a URL: it is fetched as a file, `open` reads it itself, or this kind has none."""
 
 
-def _open_openapi(target: Target) -> Source:
-    from kitpick_ingest.sources.openapi import OpenApiSource
+def _reader(module: str, name: str) -> Callable[[Target], Source]:
+    """Opens a source of a module of `sources`, imported then: its extra is only needed where it is used."""
 
-    return OpenApiSource(target.path, target.name)
+    def open_(target: Target) -> Source:
+        source: Source = getattr(import_module(f"kitpick_ingest.sources.{module}"), name)(
+            target.path, target.name
+        )
+        return source
+
+    return open_
 
 
 def _open_google(target: Target) -> Source:
@@ -70,12 +77,6 @@ def _open_botocore(target: Target) -> Source:
     return BotocoreSource(services or None, target.name)
 
 
-def _open_toolbench(target: Target) -> Source:
-    from kitpick_ingest.sources.toolbench import ToolBenchSource
-
-    return ToolBenchSource(target.path, target.name)
-
-
 def _open_mcp(target: Target) -> Source:
     from kitpick_ingest.sources.mcp_dump import McpDumpSource
     from kitpick_ingest.sources.mcp_live import McpLiveSource
@@ -86,30 +87,6 @@ def _open_mcp(target: Target) -> Source:
         cure = "write a command as mcp:stdio:COMMAND …, a server as mcp:https://HOST/PATH"
         raise UnknownSource(target.text, "no such file", cure)
     return McpDumpSource(target.path, target.name)
-
-
-def _open_functions(target: Target) -> Source:
-    from kitpick_ingest.sources.function_schemas import FunctionSchemasSource
-
-    return FunctionSchemasSource(target.path, target.name)
-
-
-def _open_beir(target: Target) -> Source:
-    from kitpick_ingest.sources.beir import BeirSource
-
-    return BeirSource(target.path, target.name)
-
-
-def _open_documents(target: Target) -> Source:
-    from kitpick_ingest.sources.documents_jsonl import DocumentsSource
-
-    return DocumentsSource(target.path, target.name)
-
-
-def _open_skills(target: Target) -> Source:
-    from kitpick_ingest.sources.skills import SkillsSource
-
-    return SkillsSource(target.path, target.name)
 
 
 def _open_registry(target: Target) -> Source:
@@ -125,30 +102,17 @@ def _open_registry(target: Target) -> Source:
     return McpRegistrySource(target.path, target.name)
 
 
-def _open_agents(target: Target) -> Source:
-    from kitpick_ingest.sources.agent_cards import AgentCardsSource
-
-    return AgentCardsSource(target.path, target.name)
-
-
-def _open_graphql(target: Target) -> Source:
-    from kitpick_ingest.sources.graphql import GraphqlSource
-
-    return GraphqlSource(target.path, target.name)
-
-
-def _open_grpc(target: Target) -> Source:
-    from kitpick_ingest.sources.grpc import GrpcSource
-
-    return GrpcSource(target.path, target.name)
-
-
 def _open_ml_commons(target: Target) -> Source:
     from kitpick_ingest.sources.ml_commons import ClusterTools, MlCommonsFile, MlCommonsSource
 
     if "://" in target.text:
         return MlCommonsSource(ClusterTools.parse(target.text), target.name, target.live)
     return MlCommonsFile(target.path, target.name)
+
+
+def _has(*keys: str) -> Callable[[Sample], bool]:
+    """Whether the first record has all these keys."""
+    return lambda sample: sample.has(*keys)
 
 
 def _is_openapi(sample: Sample) -> bool:
@@ -159,16 +123,8 @@ def _is_google(sample: Sample) -> bool:
     return str(sample.record.get("kind", "")).startswith("discovery#")
 
 
-def _is_documents(sample: Sample) -> bool:
-    return sample.has("id", "source", "category", "tool", "api")
-
-
 def _is_toolbench(sample: Sample) -> bool:
     return sample.has("tool_name", "api_name") or sample.has("api_list")
-
-
-def _is_beir(sample: Sample) -> bool:
-    return sample.has("_id", "text")
 
 
 def _is_mcp(sample: Sample) -> bool:
@@ -184,10 +140,6 @@ def _is_registry(sample: Sample) -> bool:
     first = sample.member("servers") or sample.record
     server = first.get("server", first)
     return isinstance(server, dict) and "name" in server and bool({"packages", "remotes"} & server.keys())
-
-
-def _is_agents(sample: Sample) -> bool:
-    return sample.has("name", "skills", "capabilities")
 
 
 def _is_graphql(sample: Sample) -> bool:
@@ -224,21 +176,29 @@ def _is_functions(sample: Sample) -> bool:
 
 
 READERS: dict[str, SourceKind] = {
-    "openapi": SourceKind("openapi:FILE", _open_openapi, _is_openapi),
+    "openapi": SourceKind("openapi:FILE", _reader("openapi", "OpenApiSource"), _is_openapi),
     "google": SourceKind("google:DIR", _open_google, _is_google),
     "botocore": SourceKind("botocore:s3,ec2", _open_botocore),
-    "documents": SourceKind("documents:FILE", _open_documents, _is_documents),
-    "toolbench": SourceKind("toolbench:FILE", _open_toolbench, _is_toolbench),
-    "beir": SourceKind("beir:DIR", _open_beir, _is_beir),
+    "documents": SourceKind(
+        "documents:FILE",
+        _reader("documents_jsonl", "DocumentsSource"),
+        _has("id", "source", "category", "tool", "api"),
+    ),
+    "toolbench": SourceKind("toolbench:FILE", _reader("toolbench", "ToolBenchSource"), _is_toolbench),
+    "beir": SourceKind("beir:DIR", _reader("beir", "BeirSource"), _has("_id", "text")),
     "mcp": SourceKind("mcp:URL, mcp:stdio:COMMAND … or mcp:FILE", _open_mcp, _is_mcp, "opened"),
-    "functions": SourceKind("functions:FILE", _open_functions, _is_functions),
-    "graphql": SourceKind("graphql:FILE", _open_graphql, _is_graphql),
-    "grpc": SourceKind("grpc:FILE", _open_grpc, _is_grpc),
+    "functions": SourceKind(
+        "functions:FILE", _reader("function_schemas", "FunctionSchemasSource"), _is_functions
+    ),
+    "graphql": SourceKind("graphql:FILE", _reader("graphql", "GraphqlSource"), _is_graphql),
+    "grpc": SourceKind("grpc:FILE", _reader("grpc", "GrpcSource"), _is_grpc),
     "registry": SourceKind("registry:FILE or registry:URL", _open_registry, _is_registry, "opened"),
-    "a2a": SourceKind("a2a:FILE", _open_agents, _is_agents),
+    "a2a": SourceKind(
+        "a2a:FILE", _reader("agent_cards", "AgentCardsSource"), _has("name", "skills", "capabilities")
+    ),
     "ml-commons": SourceKind(
         "ml-commons:opensearch[+https]://HOST or ml-commons:FILE", _open_ml_commons, _is_ml_commons, "opened"
     ),
-    "skills": SourceKind("skills:DIR", _open_skills, at_url="refused"),
+    "skills": SourceKind("skills:DIR", _reader("skills", "SkillsSource"), at_url="refused"),
 }
 """Kind → reader. A bare path is given to the first reader that recognises it."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_ingest.entries import (
     BadEntry,
@@ -19,7 +17,7 @@ from kitpick_ingest.entries import (
     read_records,
 )
 from kitpick_ingest.found_files import FoundFile
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line
+from kitpick_ingest.json_files import Entry
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string
 from kitpick_ingest.kinds import AGENT
 
@@ -30,14 +28,10 @@ class AgentCardsSource(FilesSource):
     usual_name = "agents"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        yield from read_records(self.name, file.path, self._read)
+        yield from read_records(self.name, file.path, object, self._read)
 
-    def _read(self, entry: Entry) -> Iterator[Converted]:
-        try:
-            card = as_object(msgspec.json.decode(entry.raw))
-        except UNREADABLE as error:
-            yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
-            return
+    def _read(self, entry: Entry, given: object) -> Iterator[Converted]:
+        card = as_object(given)
         skills = [as_object(skill) for skill in as_list(card.get("skills"))]
         if not as_string(card.get("name")) or not skills:
             yield dead_letter(self.name, entry, "an agent card without `name` or without `skills`")

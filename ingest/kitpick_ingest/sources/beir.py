@@ -14,7 +14,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import Converted, as_text, documents
+from kitpick_ingest.entries import Converted, PathSource, as_text, documents
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.found_files import problem_of
 from kitpick_ingest.json_files import UNREADABLE, Entry, records
@@ -42,16 +42,14 @@ class _Listed(msgspec.Struct):
     description: Any = ""
 
 
-class BeirSource:
+class BeirSource(PathSource):
     """Entries of a `corpus.jsonl`, or of the folder that holds it; ids are `name/_id`.
 
     A text that starts with `category_name:` is taken apart into the fields it names. Any other entry becomes
     an API whose name is its title (or `_id`), of a tool that has the source's name.
     """
 
-    def __init__(self, path: Path, name: str = "beir") -> None:
-        self.path = path
-        self.name = name
+    usual_name = "beir"
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the corpus.

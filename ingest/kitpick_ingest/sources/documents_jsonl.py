@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,11 +10,11 @@ import msgspec
 from kitpick_engines.document import ApiDocument, decode_document, escape_part
 from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_ingest.declared import declared
-from kitpick_ingest.entries import Converted, documents
+from kitpick_ingest.entries import Converted, PathSource, documents
 from kitpick_ingest.json_files import Entry, records
 
 
-class DocumentsSource:
+class DocumentsSource(PathSource):
     """Documents of a file. All of them come to belong to this source.
 
     Their ids begin with the name of this source instead of the former one, so that an import beside the
@@ -23,9 +22,7 @@ class DocumentsSource:
     the calls that must come before, see `kitpick_ingest.declared`.
     """
 
-    def __init__(self, path: Path, name: str = "documents") -> None:
-        self.path = path
-        self.name = name
+    usual_name = "documents"
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the file.

@@ -20,11 +20,12 @@ from kitpick_ingest.entries import (
     as_text,
     convert_entry,
     dead_letter,
+    read_decoded,
     read_records,
 )
 from kitpick_ingest.found_files import FoundFile
 from kitpick_ingest.function_forms import schema_of
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.json_schema import parameters, schema_fields
 from kitpick_ingest.prose import MAX_RETURNS
 
@@ -94,18 +95,17 @@ class FunctionSchemasSource(FilesSource):
     usual_name = "functions"
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
-        yield from read_records(self.name, file.path, partial(read_function, self.name))
+        yield from read_records(self.name, file.path, _Group, partial(_read_group, self.name))
 
 
-def read_function(
-    source: str, entry: Entry, namespace: str = "", depth: int = _MAX_NESTING
-) -> Iterator[Converted]:
+def read_function(source: str, entry: Entry) -> Iterator[Converted]:
     """The function of an entry, or those of the lists in it; a dead letter for each that is none."""
-    try:
-        group = decode_as(entry.raw, _Group)
-    except UNREADABLE as error:
-        yield dead_letter(source, entry, entry.problem or reason_in_line(entry.raw, error))
-        return
+    return read_decoded(source, entry, _Group, partial(_read_group, source))
+
+
+def _read_group(
+    source: str, entry: Entry, group: _Group, namespace: str = "", depth: int = _MAX_NESTING
+) -> Iterator[Converted]:
     if (found := group.members()) is None:
         yield convert_entry(source, entry, partial(_document, source=source, namespace=namespace))
         return
@@ -113,9 +113,9 @@ def read_function(
         yield dead_letter(source, entry, "lists of functions are nested too deeply")
         return
     key, members = found
+    read = partial(_read_group, source, namespace=group.name or namespace, depth=depth - 1)
     for index, raw in enumerate(members):
-        member = Entry(within(entry.position, key, index), bytes(raw))
-        yield from read_function(source, member, group.name or namespace, depth - 1)
+        yield from read_decoded(source, Entry(within(entry.position, key, index), bytes(raw)), _Group, read)
 
 
 def _document(entry: Entry, source: str, namespace: str) -> ApiDocument:

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import Converted, FilesSource, convert_entry, dead_letter, read_records
+from kitpick_ingest.entries import Converted, FilesSource, convert_entry, dead_letter, read_decoded
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.found_files import FoundFile
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.json_files import Entry, records, within
+from kitpick_ingest.repeated_keys import repeated_in
 from kitpick_ingest.sources.mcp_tools import McpServer, about, tool_document
 
 _UNFINISHED = "the last page has a nextCursor, so tools are missing"
@@ -67,16 +68,15 @@ class McpDumpSource(FilesSource):
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         self._instructions = self._cursor = ""
-        yield from read_records(self.name, file.path, self._read_record)
+        for record in records(file.path):
+            self._cursor = ""
+            yield from repeated_in(self.name, record)
+            yield from read_decoded(self.name, record, _Record, self._read_record)
         if self._cursor:
             raise SourceError(str(file.path), _UNFINISHED, "save every page, one a line")
 
-    def _read_record(self, record: Entry) -> Iterator[Converted]:
-        self._cursor = ""
-        try:
-            self._cursor = yield from self._dispatch(record, decode_as(record.raw, _Record))
-        except UNREADABLE as error:
-            yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
+    def _read_record(self, record: Entry, found: _Record) -> Iterator[Converted]:
+        self._cursor = yield from self._dispatch(record, found)
 
     def _dispatch(self, record: Entry, found: _Record) -> Reading:
         server = McpServer(self.name, self.name, about=self._instructions)

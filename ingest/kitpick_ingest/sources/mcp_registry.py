@@ -7,7 +7,6 @@ skipped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -15,10 +14,17 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
-from kitpick_foundation.decoding import decode_as
-from kitpick_ingest.entries import BadEntry, Converted, as_text, convert_entry, dead_letter, read_records
+from kitpick_ingest.entries import (
+    BadEntry,
+    Converted,
+    PathSource,
+    as_text,
+    convert_entry,
+    read_decoded,
+    read_records,
+)
 from kitpick_ingest.errors import SourceError
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.json_values import as_object, as_string
 from kitpick_ingest.kinds import SERVER
 from kitpick_ingest.source import Source
@@ -39,14 +45,12 @@ class _Listing(msgspec.Struct):
     meta: Any = msgspec.field(default=None, name="_meta")
 
 
-class McpRegistrySource:
+class McpRegistrySource(PathSource):
     """Servers of a file: an answer of a registry, a list or lines of `server.json`, or one alone."""
 
-    def __init__(self, path: Path, name: str = "registry") -> None:
-        self.path = path
-        self.name = name
-        self.cursor = ""
-        """Where the next page begins, once this one was read; empty after the last one."""
+    usual_name = "registry"
+    cursor = ""
+    """Where the next page begins, once this one was read; empty after the last one."""
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the file.
@@ -54,17 +58,7 @@ class McpRegistrySource:
         Raises:
             SourceError: the file cannot be read, or is not JSON.
         """
-        yield from read_records(self.name, self.path, partial(self._decoded, read=self._page))
-
-    def _decoded(
-        self, entry: Entry, read: Callable[[Entry, _Listing], Iterator[Converted]]
-    ) -> Iterator[Converted]:
-        try:
-            listing = decode_as(entry.raw, _Listing)
-        except UNREADABLE as error:
-            yield dead_letter(self.name, entry, entry.problem or reason_in_line(entry.raw, error))
-            return
-        yield from read(entry, listing)
+        yield from read_records(self.name, self.path, _Listing, self._page)
 
     def _page(self, entry: Entry, listing: _Listing) -> Iterator[Converted]:
         metadata = as_object(listing.metadata)
@@ -74,7 +68,7 @@ class McpRegistrySource:
             return
         for index, raw in enumerate(listing.servers):
             server = Entry(within(entry.position, "servers", index), bytes(raw))
-            yield from self._decoded(server, self._server)
+            yield from read_decoded(self.name, server, _Listing, self._server)
 
     def _server(self, entry: Entry, wrapped: _Listing) -> Iterator[Converted]:
         inner = bytes(wrapped.server)

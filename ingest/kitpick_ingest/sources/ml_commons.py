@@ -12,7 +12,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -25,7 +24,7 @@ from kitpick_engines.remote.address import Address, parse_address
 from kitpick_foundation.bounded import MoreThanBound, read_bounded
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.chains import with_chains
-from kitpick_ingest.entries import BadEntry, Converted, as_text, documents
+from kitpick_ingest.entries import BadEntry, Converted, PathSource, as_text, documents
 from kitpick_ingest.errors import SourceError, UnknownSource
 from kitpick_ingest.json_files import Entry, os_reason, parse, read_file, within
 from kitpick_ingest.json_schema import parameters
@@ -66,12 +65,8 @@ class _RegisteredTool(msgspec.Struct):
     """Inputs of a connector's tools; for others they stand in `attributes`."""
 
 
-class MlCommonsFile:
+class MlCommonsFile(PathSource):
     """The tools of a saved answer."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self.name = name
-        self._path = path
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the answer.
@@ -79,7 +74,7 @@ class MlCommonsFile:
         Raises:
             SourceError: the file cannot be read, or is no list of tools.
         """
-        yield from _listed(self.name, str(self._path), read_file(self._path))
+        yield from _listed(self.name, str(self.path), read_file(self.path))
 
 
 class MlCommonsSource:

@@ -14,7 +14,7 @@ import msgspec
 
 from kitpick_engines.document import ApiDocument, document_id
 from kitpick_foundation.yaml_values import InvalidYaml, parse_yaml
-from kitpick_ingest.entries import BadEntry, Converted, convert_entry
+from kitpick_ingest.entries import BadEntry, Converted, PathSource, convert_entry
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.found_files import LEADS_OUT, is_mounted, leads_out, problem_of, walk
 from kitpick_ingest.json_files import Entry, read_file
@@ -43,16 +43,14 @@ class _SkillFolder(NamedTuple):
     resources: tuple[str, ...]
 
 
-class SkillsSource:
+class SkillsSource(PathSource):
     """Every folder below a folder that holds a `SKILL.md`; ids are `name/PATH/OF/FOLDER`.
 
     Symbolic links to folders are not followed, and no file outside of the folder is read. A skill without
     front matter has the name of its folder and its first paragraph as description, which a dead letter says.
     """
 
-    def __init__(self, path: Path, name: str = "skills") -> None:
-        self.path = path
-        self.name = name
+    usual_name = "skills"
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of their paths.

@@ -15,9 +15,9 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, FilesSource, as_text, convert_entry, dead_letter, read_records
+from kitpick_ingest.entries import Converted, FilesSource, as_text, convert_entry, read_records
 from kitpick_ingest.found_files import FoundFile
-from kitpick_ingest.json_files import UNREADABLE, Entry, reason_in_line, within
+from kitpick_ingest.json_files import Entry, within
 from kitpick_ingest.prose import MAX_RETURNS
 
 
@@ -27,28 +27,27 @@ class _ParameterRecord(msgspec.Struct):
     description: Any = ""
 
 
-class _EndpointRecord(msgspec.Struct, rename={"api": "api_name", "description": "api_description"}):
-    """An endpoint that names its tool and category itself."""
-
-    tool_name: str
-    api: str
-    category_name: str = ""
-    description: Any = ""
+class _Endpoint(msgspec.Struct, kw_only=True):
     required_parameters: list[_ParameterRecord] | None = None
     optional_parameters: list[_ParameterRecord] | None = None
     method: str | None = None
     schema: Any = None
 
 
-class _ListedEndpoint(msgspec.Struct):
+class _EndpointRecord(_Endpoint):
+    """An endpoint that names its tool and category itself."""
+
+    tool_name: str
+    name: str = msgspec.field(name="api_name")
+    category_name: str = ""
+    description: Any = msgspec.field(default="", name="api_description")
+
+
+class _ListedEndpoint(_Endpoint):
     """An endpoint in the `api_list` of its tool."""
 
     name: str
     description: Any = ""
-    required_parameters: list[_ParameterRecord] | None = None
-    optional_parameters: list[_ParameterRecord] | None = None
-    method: str | None = None
-    schema: Any = None
 
 
 class _ToolFile(msgspec.Struct):
@@ -72,14 +71,9 @@ class ToolBenchSource(FilesSource):
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:
         folder = file.path.resolve().parent.name
-        yield from read_records(self.name, file.path, partial(self._read_record, folder=folder))
+        yield from read_records(self.name, file.path, _ToolFile, partial(self._read_record, folder=folder))
 
-    def _read_record(self, record: Entry, folder: str) -> Iterator[Converted]:
-        try:
-            tool = decode_as(record.raw, _ToolFile)
-        except UNREADABLE as error:
-            yield dead_letter(self.name, record, record.problem or reason_in_line(record.raw, error))
-            return
+    def _read_record(self, record: Entry, tool: _ToolFile, folder: str) -> Iterator[Converted]:
         if tool.api_list is None:
             yield convert_entry(self.name, record, self._endpoint)
             return
@@ -89,29 +83,23 @@ class ToolBenchSource(FilesSource):
             yield convert_entry(self.name, entry, partial(self._listed, tool=tool))
 
     def _endpoint(self, entry: Entry) -> ApiDocument:
-        return self._document(entry, decode_as(entry.raw, _EndpointRecord))
+        endpoint = decode_as(entry.raw, _EndpointRecord)
+        return self._document(entry, endpoint, endpoint.category_name, endpoint.tool_name)
 
     def _listed(self, entry: Entry, tool: _ToolFile) -> ApiDocument:
-        listed = decode_as(entry.raw, _ListedEndpoint)
-        endpoint = _EndpointRecord(
-            tool_name=tool.tool_name or tool.name or "",
-            api=listed.name,
-            category_name=tool.category_name or "",
-            description=listed.description or tool.tool_description,
-            required_parameters=listed.required_parameters,
-            optional_parameters=listed.optional_parameters,
-            method=listed.method,
-            schema=listed.schema,
-        )
-        return self._document(entry, endpoint)
+        endpoint = decode_as(entry.raw, _ListedEndpoint)
+        endpoint.description = endpoint.description or tool.tool_description
+        return self._document(entry, endpoint, tool.category_name or "", tool.tool_name or tool.name or "")
 
-    def _document(self, entry: Entry, endpoint: _EndpointRecord) -> ApiDocument:
+    def _document(
+        self, entry: Entry, endpoint: _EndpointRecord | _ListedEndpoint, category: str, tool: str
+    ) -> ApiDocument:
         document = ApiDocument(
-            id=document_id(self.name, endpoint.category_name, endpoint.tool_name, endpoint.api),
+            id=document_id(self.name, category, tool, endpoint.name),
             source=self.name,
-            category=endpoint.category_name,
-            tool=endpoint.tool_name,
-            api=endpoint.api,
+            category=category,
+            tool=tool,
+            api=endpoint.name,
             description=as_text(endpoint.description),
             parameters=_parameters(endpoint),
             returns=as_text(endpoint.schema)[:MAX_RETURNS] if endpoint.schema else "",
@@ -121,7 +109,7 @@ class ToolBenchSource(FilesSource):
         return with_chains(document)
 
 
-def _parameters(endpoint: _EndpointRecord) -> tuple[Parameter, ...]:
+def _parameters(endpoint: _Endpoint) -> tuple[Parameter, ...]:
     return tuple(
         Parameter(p.name, as_text(p.type), required, as_text(p.description))
         for required, group in ((True, endpoint.required_parameters), (False, endpoint.optional_parameters))
