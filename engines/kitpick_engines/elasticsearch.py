@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kitpick_engines.contract import Vector
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.bounded_pool import BoundedPool
+from kitpick_engines.remote.bounded_pool import bounded
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST, MAX_WINDOW
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
@@ -76,6 +76,7 @@ class ElasticsearchCarrier:
 
     def __init__(self, address: Address) -> None:
         try:
+            from elastic_transport import Urllib3HttpNode
             from elasticsearch import Elasticsearch
         except ImportError as error:
             raise MissingExtra("elasticsearch", "a catalog in Elasticsearch") from error
@@ -88,7 +89,7 @@ class ElasticsearchCarrier:
             "connections_per_node": _CONNECTIONS,
             "max_retries": max(len(address.nodes) - 1, 0),
             "retry_on_status": (),
-            "node_class": _bounded_node(),
+            "node_class": bounded(Urllib3HttpNode),
         }
         self._client = OfThisProcess(lambda: Elasticsearch(address.nodes, **options))
         self._client.get()  # says now what is wrong with the address
@@ -119,18 +120,6 @@ class ElasticsearchCarrier:
     def close(self) -> None:
         """Releases connections."""
         self._client.get().close()
-
-
-def _bounded_node() -> type[Any]:
-    """The library's node, with bounded answers."""
-    from elastic_transport import Urllib3HttpNode
-
-    class BoundedNode(Urllib3HttpNode):
-        def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - the library's own
-            super().__init__(*given, **options)
-            self.pool: Any = BoundedPool(self.pool)
-
-    return BoundedNode
 
 
 def _authentication(address: Address) -> dict[str, Any]:

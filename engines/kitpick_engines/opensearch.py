@@ -10,7 +10,7 @@ from typing import Any, Literal
 from kitpick_engines.contract import Vector
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.bounded_pool import BoundedPool
+from kitpick_engines.remote.bounded_pool import bounded
 from kitpick_engines.remote.engine import RemoteEngine
 from kitpick_engines.remote.queries import BEST_FIRST
 from kitpick_engines.remote.server import Json, SearchServer, unreachable
@@ -73,7 +73,7 @@ class OpenSearchCarrier:
 
     def __init__(self, address: Address) -> None:
         try:
-            from opensearchpy import OpenSearch
+            from opensearchpy import OpenSearch, Urllib3HttpConnection
         except ImportError as error:
             raise MissingExtra("opensearch", "a catalog in OpenSearch") from error
         options = {
@@ -85,7 +85,7 @@ class OpenSearchCarrier:
             "http_compress": False,
             "max_retries": max(len(address.nodes) - 1, 0),
             "retry_on_status": (),
-            "connection_class": _bounded_connection(),
+            "connection_class": bounded(Urllib3HttpConnection),
         }
         self._client = OfThisProcess(lambda: OpenSearch(address.nodes, **options))
         self._client.get()  # says now what is wrong with the address
@@ -117,18 +117,6 @@ class OpenSearchCarrier:
     def close(self) -> None:
         """Releases connections."""
         self._client.get().close()
-
-
-def _bounded_connection() -> type[Any]:
-    """The library's connection, with bounded answers."""
-    from opensearchpy import Urllib3HttpConnection
-
-    class BoundedConnection(Urllib3HttpConnection):
-        def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - the library's own
-            super().__init__(*given, **options)
-            self.pool: Any = BoundedPool(self.pool)
-
-    return BoundedConnection
 
 
 def _authentication(address: Address) -> Any:  # noqa: ANN401 - a pair or a signer of opensearch-py

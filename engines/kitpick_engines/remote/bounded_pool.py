@@ -52,3 +52,14 @@ class BoundedPool:
     def close(self) -> None:
         """Releases connections."""
         self._pool.close()
+
+
+def bounded(node: type[Any]) -> type[Any]:
+    """A class of a client library's connections, with bounded answers."""
+
+    class BoundedNode(node):  # type: ignore[misc]
+        def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - the library's own
+            super().__init__(*given, **options)
+            self.pool: Any = BoundedPool(self.pool)
+
+    return BoundedNode

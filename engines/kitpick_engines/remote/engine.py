@@ -11,23 +11,12 @@ scored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TypeVar
+from functools import partial, wraps
+from typing import ParamSpec, TypeVar
 
-from kitpick_engines.contract import (
-    Candidate,
-    Candidates,
-    Filter,
-    IndexedDocument,
-    IndexSchema,
-    IndexStats,
-    RestrictedDocument,
-    SearchRequest,
-    Vector,
-)
-from kitpick_engines.document import ApiDocument
+from kitpick_engines.contract import IndexedDocument, IndexSchema, IndexStats, RestrictedDocument
 from kitpick_engines.errors import EngineError, EngineUnavailable, NameTaken
 from kitpick_engines.lexical import Terms
 from kitpick_engines.remote import indexes, integrity, ownership, pipelines
@@ -52,26 +41,37 @@ from kitpick_engines.remote.state import CatalogState, StateStore
 from kitpick_engines.remote.writer import RemoteWriter, clean, refuse_later
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
-_FETCHED_AT_ONCE = 1_000
 _MAX_SOURCES = 10_000
 
 
-class RemoteEngine:
+def _nothing_if_deleted(items: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+    """Items of an index; none where somebody deleted it on the server: the next sync makes it again."""
+
+    @wraps(items)
+    def there(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        try:
+            yield from items(*args, **kwargs)
+        except RequestRefused as error:
+            if error.kind != "index_not_found_exception":
+                raise
+
+    return there
+
+
+class RemoteEngine(LiveIndex):
     """An `Engine` over a search server, for any number of threads."""
 
     def __init__(self, address: Address, server: SearchServer, dialect: ServerDialect) -> None:
         """Sends no request to the server yet."""
-        self.url = address.url
         self.address = address
         self.server = server
-        self.dialect = dialect
         self._store = StateStore(server, address.name)
-        self._reader = LiveReader(server, self._store)
-        self._terms = Terms()
-        self._index = LiveIndex(address.url, self._reader, dialect, self._terms)
+        self._reader: LiveReader = LiveReader(server, self._store)
+        super().__init__(address.url, self._reader, dialect, Terms())
 
     def live(self) -> tuple[str, IndexSchema] | None:
         """Name and schema of the live index, None before the first one."""
@@ -174,19 +174,13 @@ class RemoteEngine:
         else:  # an index that is built beside the live one: nothing that is searched has changed yet
             self._tidy(self._reader.remember(state))
 
+    @_nothing_if_deleted
     def hashes(self, index: str, source: str | None = None) -> Iterator[tuple[str, str]]:
         """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
 
         The hash is empty where somebody else wrote the document again and its words or vector are lost, or it
-        holds something else than its document says: see `integrity`. An index that somebody deleted on the
-        server holds nothing: the next sync makes it again.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
+        holds something else than its document says: see `integrity`.
         """
-        return _nothing_if_deleted(self._hashes(index, source))
-
-    def _hashes(self, index: str, source: str | None) -> Iterator[tuple[str, str]]:
         wanted: list[Json] = [] if source is None else [{"terms": {"source": storable([source])}}]
         columns = {"size": _PAGE_OF_COLUMNS, "_source": False, "docvalue_fields": ["id", "content_hash"]}
         lost = {hit["_id"] for hit in self._stream(index, [*wanted, integrity.lacking()], [], columns)}
@@ -197,18 +191,12 @@ class RemoteEngine:
                 stored = [""] if hit["_id"] in wrong else hit["fields"].get("content_hash", [""])
                 yield hit["fields"]["id"][0], stored[0]
 
+    @_nothing_if_deleted
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         """The restricted documents of a source, ordered by id.
 
-        One that does not say who may see it, because somebody else wrote it, is seen by nobody. An index that
-        somebody deleted on the server holds none.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
+        One that does not say who may see it, because somebody else wrote it, is seen by nobody.
         """
-        return _nothing_if_deleted(self._restricted(index, source))
-
-    def _restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
         for_everybody: Json = {"bool": {"filter": [{"term": {"public": True}}, {"term": {"tenant": ""}}]}}
         wanted: list[Json] = [
             {"terms": {"source": storable([source])}},
@@ -222,29 +210,9 @@ class RemoteEngine:
             yield RestrictedDocument(fields["id"][0], tenant, not shown)
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
-        """Every document with its vector, ordered by id.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
-        """
+        """Every document with its vector, ordered by id."""
         for hit in self._stream(index, [], [*DOCUMENT_FIELDS, "vector_f32"]):
             yield IndexedDocument(document_of(hit["_source"]), vector_of(hit["_source"]))
-
-    def search(self, request: SearchRequest) -> Candidates:
-        """Like `LiveIndex.search`."""
-        return self._index.search(request)
-
-    def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
-        """Like `LiveIndex.neighbours`."""
-        return self._index.neighbours(vector, k, filter)
-
-    def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002
-        """Like `LiveIndex.apis_of_tools`."""
-        return self._index.apis_of_tools(tools, filter, limit)
-
-    def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
-        """Like `LiveIndex.fetch`."""
-        return self._index.fetch(ids, filter)
 
     def stats(self) -> IndexStats | None:
         """Statistics of the live index, None before the first one. `bytes` counts what its shards store."""
@@ -358,15 +326,6 @@ class RemoteEngine:
             if len(page) < body["size"]:
                 return
             after = page[-1]["sort"][0]
-
-
-def _nothing_if_deleted(items: Iterator[T]) -> Iterator[T]:
-    """Items of an index; none where it is not on the server."""
-    try:
-        yield from items
-    except RequestRefused as error:
-        if error.kind != "index_not_found_exception":
-            raise
 
 
 def _shown(state: CatalogState) -> Json:

@@ -42,10 +42,9 @@ class Lease:
         self._index = index
         self._token = uuid.uuid4().hex
         self._abandoned: Sign | None = None
-        state = self._acquire(patience)
-        self._beaten = time.monotonic()
-        self.before: IndexState = state.index(index)
+        self.before: IndexState = self._acquire(patience).index(index)
         """The index when the session began; `begun` is the number of the session."""
+        self._beaten = time.monotonic()
 
     @property
     def session(self) -> int:
@@ -59,7 +58,7 @@ class Lease:
             EngineUnavailable: the right was lost.
         """
         if time.monotonic() - self._beaten > _BEAT_SECONDS:
-            self._store.change(self._beat, refresh=False)
+            self._store.change(lambda state: beaten(self._checked(state)), refresh=False)
             self._beaten = time.monotonic()
 
     def commit(self, changed: bool = True) -> CatalogState:
@@ -107,9 +106,6 @@ class Lease:
 
     def _has(self, state: CatalogState) -> bool:
         return state.writer == self._token
-
-    def _beat(self, state: CatalogState) -> CatalogState:
-        return beaten(self._checked(state))
 
     def _abort(self, state: CatalogState) -> CatalogState:
         return end(state, self._index, self.session, commit=False) if self._has(state) else state

@@ -43,7 +43,7 @@ class LiveIndex:
         """`url` is for messages."""
         self.url = url
         self._reader = reader
-        self._dialect = dialect
+        self.dialect = dialect
         self._terms = terms
         self._counted = CountCache()
         self._weights = np.array(msgspec.structs.astuple(LexicalWeights()))
@@ -69,7 +69,7 @@ class LiveIndex:
         terms = self._terms.of_request(request.text, named=request.named)
         if request.size <= 0 or (not terms and request.vector is None):
             return None
-        return RankingSearch(request, terms, self._dialect, self._weights)
+        return RankingSearch(request, terms, self.dialect, self._weights)
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
         """The k visible documents of largest inner product with a vector of any length, best first.

@@ -67,7 +67,14 @@ def mapping(vector: Json, model: str = "") -> Json:
         **({"_meta": meta(model)} if model else {}),
         "dynamic": "strict",
         "_source": {"excludes": list(EXCLUDED_FROM_SOURCE)},
-        "properties": {**_document(), **_ranking(), "vector": vector, **_sessions()},
+        "properties": {
+            **_document(),
+            **_ranking(),
+            "vector": vector,
+            "born": {"type": "long"},
+            "died": {"type": "long"},
+            "slot": {"type": "integer"},
+        },
     }
 
 
@@ -120,7 +127,3 @@ def _ranking() -> Json:
         "lengths": {"properties": lengths},
         "vector_f32": {"type": "binary"},
     }
-
-
-def _sessions() -> Json:
-    return {"born": {"type": "long"}, "died": {"type": "long"}, "slot": {"type": "integer"}}

@@ -246,11 +246,7 @@ def _live_of(state: CatalogState) -> Live | None:
         return None
     if state.live not in state.indexes:
         raise CorruptStore(f"the live index {state.live} is not among the indexes of the catalog")
-    index = msgspec.structs.replace(state.indexes[state.live], begun=0, aborted=_counting(state), open=())
-    return Live(state.live, index)
-
-
-def _counting(state: CatalogState) -> tuple[int, ...]:
-    """Aborted sessions that a reader could take for committed; later ones are invisible anyway."""
     live = state.indexes[state.live]
-    return tuple(sorted(session for session in live.hidden if session < live.generation))
+    # Aborted sessions that a reader could take for committed; later ones are invisible anyway.
+    aborted = tuple(sorted(session for session in live.hidden if session < live.generation))
+    return Live(state.live, msgspec.structs.replace(live, begun=0, aborted=aborted, open=()))

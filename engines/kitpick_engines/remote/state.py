@@ -85,7 +85,7 @@ class CatalogState(msgspec.Struct, frozen=True):
 
     def with_index(self, name: str, index: IndexState, **changes: object) -> CatalogState:
         """A copy in which one index, and other fields, are replaced."""
-        return msgspec.structs.replace(self, indexes={**self.indexes, name: index}, **changes)
+        return replace(self, indexes={**self.indexes, name: index}, **changes)
 
 
 def state_index(name: str) -> str:
@@ -249,7 +249,8 @@ def begin(state: CatalogState, index: str, token: str) -> CatalogState:
     """Gives the lease to a new session; unfinished sessions that held it count as aborted."""
     state.index(index)
     indexes = {name: _without(each, each.open) for name, each in state.indexes.items()}
-    indexes[index] = _with_next(indexes[index])
+    number = indexes[index].begun + 1
+    indexes[index] = replace(indexes[index], begun=number, open=(*indexes[index].open, number))
     return replace(state, indexes=indexes, writer=token, beat=state.beat + 1)
 
 
@@ -269,10 +270,6 @@ def end(state: CatalogState, index: str, session: int, commit: bool, at: float =
     else:
         ended = _without(chosen, (session,))
     return state.with_index(index, ended, writer="")
-
-
-def _with_next(index: IndexState) -> IndexState:
-    return replace(index, begun=index.begun + 1, open=(*index.open, index.begun + 1))
 
 
 def _without(index: IndexState, sessions: tuple[int, ...]) -> IndexState:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -58,6 +58,7 @@ _SNAPSHOTS = 10
 
 
 Opened = TypeVar("Opened")
+T = TypeVar("T")
 
 _NO_TEXT = "typeof(source) <> 'text'"
 """Rows of no source: they are read to be refused."""
@@ -171,23 +172,15 @@ class SqliteEngine:
         """Pairs (id, content hash) of one source's documents, or of all, ordered by id.
 
         The hash is empty where the document's vector is lost.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
         """
-
-        def open_(connection: sqlite3.Connection | None, last: bool) -> Iterator[tuple[str, str]]:
-            return self._hashes(connection, index, source, last)
-
-        with self._reading(open_) as (_, pairs):
-            yield from FORKS_WAIT.one_by_one(pairs)
+        statement = (
+            f"SELECT {', '.join(_HASHED)} FROM docs_# "  # noqa: S608 - names of columns
+            f"WHERE :source IS NULL OR source = :source OR {_NO_TEXT} ORDER BY id"
+        )
+        return self._with_vectors(index, statement, {"source": source}, _hash_of)
 
     def restricted(self, index: str, source: str) -> Iterator[RestrictedDocument]:
-        """The restricted documents of a source, ordered by id.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
-        """
+        """The restricted documents of a source, ordered by id."""
         statement = (
             f"SELECT {', '.join(_RESTRICTED)} FROM docs_# "  # noqa: S608 - names of columns
             f"WHERE (source = ? OR {_NO_TEXT}) AND (tenant IS NOT '' OR public IS NOT 1) ORDER BY id"
@@ -201,17 +194,25 @@ class SqliteEngine:
                 yield RestrictedDocument(row[0], row[1], not row[3])
 
     def documents(self, index: str) -> Iterator[IndexedDocument]:
-        """Every document with its vector, ordered by id, of one committed state, streamed.
+        """Every document with its vector, ordered by id, of one committed state, streamed."""
+        statement = (
+            f"SELECT {', '.join(_PLACED)}, document FROM docs_# LEFT JOIN bodies_# USING (row) ORDER BY id"  # noqa: S608
+        )
+        return self._with_vectors(index, statement, {}, _indexed)
 
-        Raises:
-            UnknownIndex: there is no index of this name.
-        """
+    def _with_vectors(
+        self, name: str, statement: str, values: Mapping[str, Any], read: Callable[[Sequence[Any], Matrix], T]
+    ) -> Iterator[T]:
+        """What `read` makes of each row of an index and of its vectors."""
 
-        def open_(connection: sqlite3.Connection | None, last: bool) -> Iterator[IndexedDocument]:
-            return self._rows_of(connection, index, last)
+        def open_(reading: sqlite3.Connection | None, last: bool) -> tuple[sqlite3.Cursor, Matrix]:
+            connection, index = _existing(reading, name)
+            file = self._folder / index.matrix
+            matrix = Matrix(file, index.slots, index.schema.dimensions, may_be_missing=last)
+            return connection.execute(index.sql(statement), values), matrix
 
-        with self._reading(open_) as (_, rows):
-            yield from FORKS_WAIT.one_by_one(rows)
+        with self._reading(open_) as (_, (rows, matrix)):
+            yield from FORKS_WAIT.one_by_one(read(row, matrix) for row in rows)
 
     def search(self, request: SearchRequest) -> Candidates:
         """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
@@ -349,33 +350,6 @@ class SqliteEngine:
             return self._latest.get(generation, build)
         except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
             raise unreadable(self._path, error) from error
-
-    def _rows_of(
-        self, connection: sqlite3.Connection | None, name: str, may_be_missing: bool
-    ) -> Iterator[IndexedDocument]:
-        connection, index = _existing(connection, name)
-        matrix = self._matrix(index, may_be_missing)
-        statement = (
-            f"SELECT {', '.join(_PLACED)}, document FROM docs_# LEFT JOIN bodies_# USING (row) ORDER BY id"  # noqa: S608
-        )
-        rows = connection.execute(index.sql(statement))
-        return (_indexed(row, matrix) for row in rows)
-
-    def _hashes(
-        self, connection: sqlite3.Connection | None, name: str, source: str | None, may_be_missing: bool
-    ) -> Iterator[tuple[str, str]]:
-        connection, index = _existing(connection, name)
-        matrix = self._matrix(index, may_be_missing)
-        statement = (
-            f"SELECT {', '.join(_HASHED)} FROM docs_# "  # noqa: S608 - names of columns
-            f"WHERE :source IS NULL OR source = :source OR {_NO_TEXT} ORDER BY id"
-        )
-        rows = connection.execute(index.sql(statement), {"source": source})
-        return (_hash_of(row, matrix) for row in rows)
-
-    def _matrix(self, index: tables.IndexRow, may_be_missing: bool) -> Matrix:
-        file = self._folder / index.matrix
-        return Matrix(file, index.slots, index.schema.dimensions, may_be_missing=may_be_missing)
 
     def _lexical(self, snapshot: Snapshot, request: SearchRequest) -> dict[int, Place]:
         connection, view = snapshot

@@ -33,8 +33,6 @@ FORMAT = 2
 _SCHEMA = decoder_of(IndexSchema)
 _MATRIX = re.compile(r"[0-9]{1,18}-[0-9]{1,18}\.f32")
 """Names of vector files. Whatever else stands in a database that a stranger made would lead elsewhere."""
-_MOST_DIMENSIONS = 2**20
-"""No encoder gives so many. What a stranger writes becomes memory."""
 EFFECTS = frozenset(effect.value for effect in Effect)
 
 _CATALOG = """
@@ -204,8 +202,6 @@ def _index_of(found: Sequence[Any]) -> IndexRow:
     decoded = _SCHEMA.decode(schema)
     if not _MATRIX.fullmatch(matrix):
         raise StrangeValue("indexes.matrix", matrix)
-    if not 1 <= decoded.dimensions <= _MOST_DIMENSIONS:
-        raise StrangeValue("indexes.schema", f"{decoded.dimensions} dimensions")
     if slots < 0:
         raise StrangeValue("indexes.slots", slots)
     if not 0 <= longest < math.inf:

@@ -360,15 +360,11 @@ def _read_candidates(connection: sqlite3.Connection, view: View, positions: Sequ
         document_id, category, tool, api, text = fields
         flags = bool(deprecated), Effect(effect)
         plain = Candidate(document_id, category, tool, api, text, vectors[row], None, None, *flags)
-        found[row] = plain if not chains else _chained(plain, chains)
+        needs, gives = decode_chains(chains)
+        found[row] = msgspec.structs.replace(plain, needs=needs, gives=gives)
     if len(found) < len(rows):
         raise CorruptStore(f"the catalog holds documents without their texts: it is damaged; {REPLACED}")
     return [found[row] for row in rows]
-
-
-def _chained(candidate: Candidate, chains: bytes) -> Candidate:
-    needs, gives = decode_chains(chains)
-    return msgspec.structs.replace(candidate, needs=needs, gives=gives)
 
 
 def read_documents(

@@ -65,15 +65,16 @@ class SqliteWriter:
         """
         if not batch:
             return
-        latest = list({item.document.id: item for item in batch}.values())
         dimensions = self._index.schema.dimensions
-        vectors = np.stack([checked_vector(item.vector, dimensions) for item in batch])
-        for item in batch:
-            validate_document(item.document)
-        if len(latest) < len(batch):
-            vectors = np.stack([checked_vector(item.vector, dimensions) for item in latest])
+        vectors = [checked_vector(item.vector, dimensions) for item in batch]
+        latest = {
+            validate_document(item.document).id: (item.document, vector)
+            for item, vector in zip(batch, vectors, strict=True)
+        }
         with translated(self._folder):
-            self._keep([item.document for item in latest], vectors)
+            self._keep(
+                [document for document, _ in latest.values()], np.stack([v for _, v in latest.values()])
+            )
 
     @FORKS_WAIT
     def delete(self, ids: Iterable[str]) -> None:
