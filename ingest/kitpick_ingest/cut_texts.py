@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -53,47 +53,31 @@ class CutTexts(msgspec.Struct, frozen=True):
         return f"{reads}; {longer}{', …' if self.documents > len(self.examples) else ''}): {_CURE}"
 
 
-@dataclass
-class CutTextCount:
-    """Counts, batch by batch, the documents that one model does not read to their end."""
-
-    bound: TextBound
-    documents: int = 0
-    of: int = 0
-    examples: list[str] = field(default_factory=list)
-
-    def add(self, documents: Sequence[ApiDocument]) -> None:
-        """Looks at further documents."""
-        texts = [self.bound.text(document) for document in documents]
-        longer = self.bound.longer(texts, self.bound.tokens)
-        cut = [document.id for document, is_longer in zip(documents, longer, strict=True) if is_longer]
-        self.of += len(documents)
-        self.documents += len(cut)
-        self.examples += cut[: _EXAMPLES - len(self.examples)]
-
-    def found(self) -> CutTexts:
-        """What was found so far."""
-        bound = self.bound
-        return CutTexts(
-            bound.model, bound.tokens, bound.beside, self.documents, self.of, tuple(self.examples)
-        )
-
-
 class CutTextCounts:
-    """The counts of several models."""
+    """Counts, batch by batch, the documents that models do not read to their end."""
 
     def __init__(self, bounds: Iterable[TextBound] = ()) -> None:
         """The bounds are asked for when there are documents."""
         self._bounds = bounds
-        self._counts: list[CutTextCount] | None = None
+        self._counts: dict[TextBound, CutTexts] | None = None
 
     def add(self, documents: Sequence[ApiDocument]) -> None:
         """Looks at further documents."""
         if self._counts is None:
-            self._counts = [CutTextCount(bound) for bound in self._bounds]
-        for count in self._counts:
-            count.add(documents)
+            self._counts = {b: CutTexts(b.model, b.tokens, b.beside, 0, 0, ()) for b in self._bounds}
+        self._counts = {bound: _counted(bound, count, documents) for bound, count in self._counts.items()}
 
     def found(self) -> tuple[CutTexts, ...]:
         """What was found so far, of models that do not read every text to its end."""
-        return tuple(count.found() for count in self._counts or () if count.documents)
+        return tuple(count for count in (self._counts or {}).values() if count.documents)
+
+
+def _counted(bound: TextBound, count: CutTexts, documents: Sequence[ApiDocument]) -> CutTexts:
+    longer = bound.longer([bound.text(document) for document in documents], bound.tokens)
+    cut = [document.id for document, is_longer in zip(documents, longer, strict=True) if is_longer]
+    return msgspec.structs.replace(
+        count,
+        documents=count.documents + len(cut),
+        of=count.of + len(documents),
+        examples=(*count.examples, *cut)[:_EXAMPLES],
+    )

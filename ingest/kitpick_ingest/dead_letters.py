@@ -11,7 +11,6 @@ from typing import IO
 import msgspec
 
 from kitpick_engines.contract import IndexedDocument, Writer
-from kitpick_engines.document import ApiDocument
 from kitpick_engines.errors import InvalidDocument, RefusedDocuments
 from kitpick_ingest.errors import LocalWriteFailed
 from kitpick_ingest.source import MAX_EXCERPT, DeadLetter, Remark
@@ -85,23 +84,6 @@ def _summary(count: int, what: str, first: DeadLetter) -> str:
     return (
         f"1 entry was {what} {where}" if count == 1 else f"{count:,} entries were {what}, the first {where}"
     )
-
-
-def invalid_letter(source: str, number: int, document: ApiDocument, error: InvalidDocument) -> DeadLetter:
-    """The letter for a document that no engine can hold: the `number`-th that the source yielded."""
-    excerpt = str(document.description)  # of whatever type it is, which can be the reason
-    return DeadLetter(source, f"document {number}: {document.id}", error.reason, excerpt)
-
-
-def refused_letter(source: str, error: InvalidDocument) -> DeadLetter:
-    """The letter for a document that the engine of this catalog refused while it was written."""
-    return DeadLetter(source, f"document {error.document_id}", error.reason)
-
-
-def duplicate_letter(source: str, number: int, document: ApiDocument) -> DeadLetter:
-    """The letter for a document whose id another one of the same run has already."""
-    reason = "duplicate id: the first document of this id was kept"
-    return DeadLetter(source, f"document {number}: {document.id}", reason, document.description)
 
 
 @contextmanager

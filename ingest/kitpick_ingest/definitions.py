@@ -12,7 +12,7 @@ import msgspec
 from kitpick_engines.document import ApiDocument, Effect, Parameter
 from kitpick_ingest.function_forms import inner_function, schema_of
 from kitpick_ingest.function_names import MAX_NAME, function_names, slug
-from kitpick_ingest.input_schemas import InputSchemas, read_inputs
+from kitpick_ingest.input_schemas import MANY, NAMED, ONE, InputSchemas, read_inputs
 from kitpick_ingest.json_files import UNREADABLE
 from kitpick_ingest.json_values import JsonObject, as_object
 from kitpick_ingest.prose import clip
@@ -252,12 +252,7 @@ MAX_FIELD = 80
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
 _COMMENTARY = frozenset({"title", "example", "examples", "$comment", "externalDocs", "xml", "$schema"})
 """Keywords that neither allow nor forbid a value and that a call does not need."""
-_ONE = frozenset(
-    {"additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
-    | {"items", "additionalItems", "unevaluatedItems", "unevaluatedProperties"}
-)
-_MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
-_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_ONE, _MANY, _NAMED = ONE | {"additionalItems"}, MANY | {"items"}, NAMED | {"$defs", "definitions"}
 
 
 def slim_definition(definition: JsonObject) -> JsonObject:

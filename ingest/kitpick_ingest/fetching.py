@@ -115,7 +115,7 @@ class RemoteFileSource:
         for header, value in self._settings.headers.items():
             request.add_unredirected_header(header, value)
         try:
-            with _open_url(request, self._settings) as answer, path.open("wb") as file:
+            with urlopen(request, timeout=self._settings.request_seconds) as answer, path.open("wb") as file:  # noqa: S310 - as above
                 most = MAX_FILE_BYTES if path.suffix.lower() in LINES_SUFFIXES else MAX_FETCHED_BYTES
                 _copy(answer, file, where, most, time.monotonic() + self._settings.total_seconds)
                 return answer.headers.get_content_type() in ("text/html", "application/xhtml+xml")
@@ -125,11 +125,6 @@ class RemoteFileSource:
             raise SourceError(where, f"cannot be fetched: {os_reason(error)}", cure) from error
         except (OSError, HTTPException, ValueError) as error:
             raise SourceError(where, f"cannot be fetched: {os_reason(error)}") from error
-
-
-def _open_url(request: Request, settings: LiveSettings) -> HTTPResponse:
-    answer: HTTPResponse = urlopen(request, timeout=settings.request_seconds)  # noqa: S310 - as above
-    return answer
 
 
 def _copy(answer: HTTPResponse, file: BinaryIO, where: str, most: int, deadline: float) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -28,12 +29,13 @@ _MAX_DEPTH = 32
 _MAX_DESCRIPTION = 300
 _MAX_EXAMPLE = 200
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
-_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
-_MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_ONE = frozenset(
+NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
+MANY = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+ONE = frozenset(
     {"additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "items"}
     | {"unevaluatedItems", "unevaluatedProperties"}
 )
+"""Keywords that hold schemas: by name, in a list, and one."""
 _COUNTS = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
     | {"minContains", "maxContains"}
@@ -61,9 +63,8 @@ class InputSchemas:
         self._target = target
         self._siblings = siblings
         self._names: dict[int, str] = {}
-        self._parts: dict[str, tuple[JsonObject, tuple[str, ...]]] = {}
-        self._sizes: dict[str, int] = {}
-        self._taken: set[str] = set()
+        self._targets: dict[str, JsonObject] = {}
+        self._part = cache(self._written_part)
 
     def text(self, inputs: Iterable[tuple[Parameter, object]], whole: object = None) -> str:
         """The schemas as JSON text: `properties` by the names of their parameters, and `$defs`.
@@ -150,21 +151,17 @@ class InputSchemas:
         for name in pending:  # grows
             if name in defs:
                 continue
-            part, further = self._part(name)
-            if name not in self._sizes:
-                self._sizes[name] = len(msgspec.json.encode(part)) + len(name)
-            room -= self._sizes[name]
+            part, further, size = self._part(name)
+            room -= size
             defs[name] = part if room > 0 else {"description": TOO_LARGE}
             pending += further if room > 0 else ()
         return defs
 
-    def _part(self, name: str) -> tuple[JsonObject, tuple[str, ...]]:
-        part, further = self._parts[name]
-        if not further and "\0" in part:
-            written, further = self._written(part["\0"])
-            part = written if isinstance(written, dict) else {}
-            self._parts[name] = part, further
-        return part, further
+    def _written_part(self, name: str) -> tuple[JsonObject, tuple[str, ...], int]:
+        """A shared part, the parts that it names, and its size."""
+        written, further = self._written(self._targets[name])
+        part = as_object(written)
+        return part, further, len(msgspec.json.encode(part)) + len(name)
 
     def _name(self, target: JsonObject, reference: str) -> str:
         """The name of a shared part."""
@@ -172,12 +169,11 @@ class InputSchemas:
             wanted = (segments(reference) or (reference,))[-1] or "part"
             base = name = "".join(c if c.isalnum() and c.isascii() else "_" for c in wanted)[:60]
             number = 1
-            while name in self._taken:
+            while name in self._targets:
                 number += 1
                 name = f"{base}_{number}"
-            self._taken.add(name)
             self._names[id(target)] = name
-            self._parts[name] = {"\0": target}, ()
+            self._targets[name] = target
         return self._names[id(target)]
 
     def _write(self, schema: object, depth: int, parts: dict[str, None]) -> Any:  # noqa: ANN401
@@ -225,12 +221,12 @@ class InputSchemas:
         depth: int,
         parts: dict[str, None],
     ) -> None:
-        if key in _NAMED and isinstance(value, dict):
+        if key in NAMED and isinstance(value, dict):
             found[key] = {name: self._write(each, depth, parts) for name, each in value.items()}
-        elif key in _MANY or (key == "items" and isinstance(value, list)):
+        elif key in MANY or (key == "items" and isinstance(value, list)):
             if members := [self._write(each, depth, parts) for each in as_list(value)]:
                 found["prefixItems" if key == "items" else key] = members
-        elif key in _ONE | {"additionalItems"} and isinstance(value, (dict, bool)):
+        elif key in ONE | {"additionalItems"} and isinstance(value, (dict, bool)):
             found[key] = self._write(value, depth, parts)
         elif key == "description" and isinstance(value, str):
             found[key] = clip(value, _MAX_DESCRIPTION)
@@ -332,7 +328,7 @@ def _type(found: JsonObject, schema: JsonObject) -> None:
 
 def _is_small(schema: JsonObject) -> bool:
     """Whether a part is simpler than its name: one value without parts of its own."""
-    inner = ("properties", "items", *_MANY, *_NAMED, *_ONE, "$ref", "$dynamicRef")
+    inner = ("properties", "items", *MANY, *NAMED, *ONE, "$ref", "$dynamicRef")
     return not any(key in schema for key in inner) and len(as_list(schema.get("enum"))) <= 12
 
 

@@ -12,7 +12,7 @@ import msgspec
 from kitpick_engines.contract import RestrictedDocument
 from kitpick_engines.document import ApiDocument, decode_document, encode_document, valid_content_hash
 from kitpick_engines.errors import InvalidDocument
-from kitpick_ingest.dead_letters import DeadLetterFile, duplicate_letter, invalid_letter
+from kitpick_ingest.dead_letters import DeadLetterFile
 from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import SuspiciousShrink, WouldBePublic
 from kitpick_ingest.progress import Advance
@@ -108,7 +108,8 @@ class Planner:
     def _place_other(self, number: int, document: ApiDocument) -> None:
         known = self._spool.find(document.id)
         if known.seen:
-            self._letters.add(duplicate_letter(self._source, number, document))
+            reason = "duplicate id: the first document of this id was kept"
+            self._leave_out(number, document, reason, document.description)
             return
         try:
             self._spool.write(_readable(document))
@@ -124,9 +125,13 @@ class Planner:
                 self.plan.first_widened = self.plan.first_widened or document.id
 
     def _refuse(self, number: int, document: ApiDocument, error: InvalidDocument) -> None:
-        self._letters.add(invalid_letter(self._source, number, document, error))
+        self._leave_out(number, document, error.reason, str(document.description))  # whatever its type
         with suppress(UnicodeEncodeError):  # an id without a UTF-8 form is not held
             self._spool.keep(document.id)
+
+    def _leave_out(self, number: int, document: ApiDocument, reason: str, excerpt: str) -> None:
+        position = f"document {number}: {document.id}"
+        self._letters.add(DeadLetter(self._source, position, reason, excerpt))
 
 
 def _checked_hash(document: ApiDocument) -> str:

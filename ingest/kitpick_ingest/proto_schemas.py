@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import msgspec
 
@@ -62,17 +63,17 @@ class ProtoSchemas:
 
     def __init__(self, types: DescriptorSet) -> None:
         self._types = types
-        self._made: dict[str, JsonObject | None] = {}
+        self._made = cache(self._schema_named)
         self.inputs = InputSchemas(self.part)
         """Writes schemas of messages, their parts included."""
 
     def part(self, name: str) -> JsonObject | None:
         """The schema of a message or an enum, None for one that the set does not hold."""
-        name = name.removeprefix(".")
-        if name not in self._made:
-            found = self._types.find(name)
-            self._made[name] = None if found is None else self._schema(found)
-        return self._made[name]
+        return self._made(name.removeprefix("."))
+
+    def _schema_named(self, name: str) -> JsonObject | None:
+        found = self._types.find(name)
+        return None if found is None else self._schema(found)
 
     def _schema(self, type_: ProtoElement) -> JsonObject:
         known = type_.json

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from kitpick_engines.contract import Engine, IndexedDocument, IndexSchema
 from kitpick_engines.errors import EngineError
 from kitpick_ingest.approvals import ApprovalCheck, Approvals, Unapproved
 from kitpick_ingest.cut_texts import CutTextCounts, CutTexts, TextBound
-from kitpick_ingest.dead_letters import DeadLetterFile, refused_letter, write_accepted
+from kitpick_ingest.dead_letters import DeadLetterFile, write_accepted
 from kitpick_ingest.embedder import DocumentVectors, Embedder, EmbeddingCache, schema_of
 from kitpick_ingest.entries import Converted
 from kitpick_ingest.errors import CatalogChanged
@@ -35,7 +35,7 @@ from kitpick_ingest.locks import catalog_lock, source_lock, state_file
 from kitpick_ingest.plan import Planner, SyncPlan, refuse_publication, refuse_shrink
 from kitpick_ingest.progress import NullProgress, Progress, ProgressRecorder
 from kitpick_ingest.purposes import with_purposes
-from kitpick_ingest.source import Source
+from kitpick_ingest.source import DeadLetter, Source
 from kitpick_ingest.source_reader import read_source
 from kitpick_ingest.spool import Spool
 
@@ -181,8 +181,8 @@ def sync(
         vectors = DocumentVectors(embedder, cache)
         recorder = ProgressRecorder(progress or NullProgress())
         last = LastSync(state_file(options.locks, "synced", "source", engine.url, source.name), source)
-        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder, check)
-        run.cut = CutTextCounts(options.bounds)
+        cut = CutTextCounts(options.bounds)
+        run = _Sync(source, engine, schema_of(embedder), vectors, spool, last, options, recorder, check, cut)
         return run.run(letters, cache)
 
 
@@ -199,7 +199,7 @@ class _Sync:
     options: SyncOptions
     progress: ProgressRecorder
     check: ApprovalCheck | None
-    cut: CutTextCounts = field(default_factory=CutTextCounts)
+    cut: CutTextCounts
     before: IndexSchema | None = None
     """Schema of the live index when the run began."""
 
@@ -312,7 +312,8 @@ class _Sync:
         ):
             for batch in self.spool.embedded(self.options.batch):
                 for refused in write_accepted(writer, batch):
-                    letters.add(refused_letter(self.source.name, refused))
+                    where = f"document {refused.document_id}"
+                    letters.add(DeadLetter(self.source.name, where, refused.reason))
                 advance(len(batch))
             writer.delete(self.spool.gone())
             advance(plan.gone)

@@ -191,6 +191,7 @@ class BotocoreSource:
         answers: _Answers,
     ) -> ApiDocument:
         described = decode_as(entry.raw, _OperationModel)
+        members = _target(described.input, model.shapes).members
         document = ApiDocument(
             id=document_id(self.name, service, operation),
             source=self.name,
@@ -199,7 +200,7 @@ class BotocoreSource:
             api=operation,
             description=_description(described),
             parameters=(inputs := _parameters(described.input, model.shapes)),
-            inputs=answers.schemas.text(zip(inputs, _members(described.input, model.shapes), strict=True)),
+            inputs=answers.schemas.text(zip(inputs, map(_referred, members.values()), strict=True)),
             returns=_returns(described.output, model.shapes),
             version=model.metadata.api_version,
             deprecated=described.deprecated,
@@ -254,19 +255,15 @@ def _description(operation: _OperationModel) -> str:
 
 
 def _parameters(reference: _Reference | None, shapes: dict[str, _Shape]) -> tuple[Parameter, ...]:
-    shape = shapes.get(reference.shape) if reference else None
-    if shape is None:
-        return ()
+    shape = _target(reference, shapes)
     return tuple(
         Parameter(name, _type(member, shapes), name in shape.required, _member_text(member, shapes))
         for name, member in shape.members.items()
     )
 
 
-def _members(reference: _Reference | None, shapes: dict[str, _Shape]) -> Iterator[JsonObject]:
-    """The schemas of the parameters."""
-    shape = shapes.get(reference.shape) if reference else None
-    yield from map(_referred, shape.members.values() if shape else ())
+def _target(reference: _Reference | None, shapes: dict[str, _Shape]) -> _Shape:
+    return shapes.get(reference.shape, _NO_SHAPE) if reference else _NO_SHAPE
 
 
 def _referred(reference: _Reference) -> JsonObject:
@@ -308,24 +305,19 @@ def _whole(number: float) -> float | int:
 
 def _member_text(member: _Reference, shapes: dict[str, _Shape]) -> str:
     """Documentation of the member, or else of its shape."""
-    target = shapes.get(member.shape)
-    return html_text(
-        member.documentation or (target.documentation if target else ""), MAX_PARAMETER_DESCRIPTION
-    )
+    text = member.documentation or _target(member, shapes).documentation
+    return html_text(text, MAX_PARAMETER_DESCRIPTION)
 
 
 def _type(reference: _Reference, shapes: dict[str, _Shape], of_list: bool = False) -> str:
-    shape = shapes.get(reference.shape)
-    if shape is None:
-        return ""
+    shape = _target(reference, shapes)
     if shape.type == "list" and shape.member is not None and not of_list:
         return f"array of {_type(shape.member, shapes, of_list=True)}"
     return _JSON_TYPES.get(shape.type, "array" if shape.type == "list" else shape.type)
 
 
 def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:
-    shape = shapes.get(reference.shape) if reference else None
-    return clip(", ".join(shape.members), MAX_RETURNS) if shape else ""
+    return clip(", ".join(_target(reference, shapes).members), MAX_RETURNS)
 
 
 class _Answers:

@@ -148,11 +148,9 @@ class GoogleDiscoverySource:
         yield from lost_values(self.name, str(file.path), repeated_keys(data))
         raw = parse(data, str(file.path), _RawSchemas).schemas
         schemas = InputSchemas(lambda name: raw[name] if isinstance(raw.get(name), dict) else None)
+        make = partial(self._document, description=description, schemas=schemas)
         for entry in self._methods(description, str(file.path)):
-            if isinstance(entry, Entry):
-                yield self._converted(entry, description, schemas)
-            else:
-                yield entry
+            yield convert_entry(self.name, entry, make) if isinstance(entry, Entry) else entry
 
     def _methods(self, description: _Description, where: str) -> Iterator[Entry | Converted]:
         pending: list[tuple[tuple[str, ...], _Resource]] = [((), description)]
@@ -168,10 +166,6 @@ class GoogleDiscoverySource:
                     yield dead_letter(
                         self.name, Entry(f"{where}#{pointer(*below)}", bytes(raw)), reason(error)
                     )
-
-    def _converted(self, entry: Entry, description: _Description, schemas: InputSchemas) -> Converted:
-        make = partial(self._document, description=description, schemas=schemas)
-        return convert_entry(self.name, entry, make)
 
     def _document(self, entry: Entry, description: _Description, schemas: InputSchemas) -> ApiDocument:
         method = decode_as(entry.raw, _Method)

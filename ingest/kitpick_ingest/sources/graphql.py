@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import msgspec
 
@@ -125,14 +126,7 @@ class _Operation:
 
 def _input_types(types: Mapping[str, JsonObject]) -> InputSchemas:
     """Schemas of inputs, in which each type that has fields or values is a part, written once."""
-    made: dict[str, JsonObject | None] = {}
-
-    def target(name: str) -> JsonObject | None:
-        if name not in made:
-            made[name] = _part(as_object(types.get(name)))
-        return made[name]
-
-    return InputSchemas(target)
+    return InputSchemas(cache(lambda name: _part(as_object(types.get(name)))))
 
 
 def _part(given: JsonObject) -> JsonObject | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import msgspec
 
 from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
-from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
+from kitpick_ingest.chains import Shape, answer_fields, with_chains
 from kitpick_ingest.descriptor_sets import MADE_BY, ProtoElement, read_set
 from kitpick_ingest.effects import effect_of_function_name, effect_of_method
 from kitpick_ingest.entries import BadEntry, Converted, FilesSource, convert_entry
@@ -66,8 +66,8 @@ class _MethodDocuments:
 
     def __init__(self, source: str, schemas: ProtoSchemas) -> None:
         self._source, self._schemas = source, schemas
-        self._inputs: dict[str, _MethodInput] = {}
-        self._shapes: dict[str, Shape[str]] = {}
+        self._input = cache(self._input_of)
+        self._shape = cache(self._shape_of)
 
     def document(self, _: Entry, service: ProtoElement, method: ProtoElement) -> ApiDocument:
         known = method.json
@@ -93,14 +93,9 @@ class _MethodDocuments:
             definition=_definition(f"/{service.name}/{name}", known),
             inputs=taken.schemas,
         )
-        return with_chains(document, self._answer(answer))
+        return with_chains(document, answer_fields(answer, self._shape))
 
-    def _input(self, name: str) -> _MethodInput:
-        if name not in self._inputs:
-            self._inputs[name] = self._made(name)
-        return self._inputs[name]
-
-    def _made(self, name: str) -> _MethodInput:
+    def _input_of(self, name: str) -> _MethodInput:
         if name in WELL_KNOWN:
             return _MethodInput((), "")
         message = self._schemas.part(name)
@@ -134,17 +129,11 @@ class _MethodDocuments:
         shown = f"{'stream ' if streamed else ''}{name.rpartition('.')[2]}"
         return clip(f"{shown}: {', '.join(fields)}" if fields else shown, MAX_RETURNS)
 
-    def _answer(self, name: str) -> Iterator[Field]:
-        """Identifiers in the answer."""
-        return answer_fields(name, self._shape)
-
-    def _shape(self, name: str) -> Shape[str]:
+    def _shape_of(self, name: str) -> Shape[str]:
         """The shape of a message by its name; the empty name is a plain value."""
-        if name not in self._shapes:
-            part = (self._schemas.part(name) if name else None) or {}
-            fields = [(field, _message_of(schema)) for field, schema in _properties(part).items()]
-            self._shapes[name] = Shape(name.rpartition(".")[2], fields, name)
-        return self._shapes[name]
+        part = (self._schemas.part(name) if name else None) or {}
+        fields = [(field, _message_of(schema)) for field, schema in _properties(part).items()]
+        return Shape(name.rpartition(".")[2], fields, name)
 
 
 def _properties(part: JsonObject) -> JsonObject:

@@ -86,11 +86,7 @@ class _PagedList:
         return SourceError(self.method, f"{self.method} failed: {reason}" + (f" ({cure})" if cure else ""))
 
 
-def _same(entry: dict[str, Any]) -> dict[str, Any]:
-    return entry
-
-
-_TOOLS = _PagedList("tools/list", mcp_types.ListToolsRequest, _same)
+_TOOLS = _PagedList("tools/list", mcp_types.ListToolsRequest, lambda entry: entry)
 _RESOURCES = _PagedList("resources/list", mcp_types.ListResourcesRequest, resource_tool)
 _TEMPLATES = _PagedList("resources/templates/list", mcp_types.ListResourceTemplatesRequest, template_tool)
 _PROMPTS = _PagedList("prompts/list", mcp_types.ListPromptsRequest, prompt_tool)

@@ -60,8 +60,7 @@ class ServerOutput:
         *whole, begun = (self._begun + data).split(b"\n")
         self._begun = begun[:_LINE_BYTES]
         for line in whole:
-            if line.strip():
-                self._lines.append(line[:_LINE_BYTES])
+            self.line(line)
 
     def line(self, data: bytes) -> None:
         """Takes one line."""

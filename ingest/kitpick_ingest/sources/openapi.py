@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -290,6 +290,7 @@ class _SpecificationReader:
         call = f"{method.upper()} {path}"
         api = self._unique_name(as_string(operation.get("operationId")), call)
         tags = tuple(tag for tag in as_list(operation.get("tags")) if isinstance(tag, str))
+        parameters, inputs = self._operations.inputs(item, operation)
         document = ApiDocument(
             id=document_id(self._source, *self._place, api),
             source=self._source,
@@ -297,8 +298,8 @@ class _SpecificationReader:
             tool=self._tool,
             api=api,
             description=_description(item, operation, call if api != call else ""),
-            parameters=self._operations.parameters(item, operation),
-            inputs=self._operations.inputs(item, operation),
+            parameters=parameters,
+            inputs=inputs,
             returns=self._operations.returns(operation),
             tags=tags,
             version=as_text(self._info.get("version")),
@@ -347,6 +348,7 @@ def _first_text(key: str, *values: JsonObject) -> str:
     return next((text for value in values if (text := as_text(value.get(key)).strip())), "")
 
 
+Made = TypeVar("Made")
 _BODY = "body"
 _MAX_LINKS = 100
 _IGNORED_HEADERS = frozenset({"accept", "content-type", "authorization"})
@@ -368,25 +370,22 @@ class OperationReader:
         self._results: dict[str, str] = {}
         self._answers: dict[str, tuple[Field, ...]] = {}
 
-    def parameters(self, item: JsonObject, operation: JsonObject) -> tuple[Parameter, ...]:
+    def inputs(self, item: JsonObject, operation: JsonObject) -> tuple[tuple[Parameter, ...], str]:
         """Inputs of an operation: its own parameters before the path's, then the fields of its body.
 
         An operation's parameter replaces the path's with the same name and location. Of equal names in
         different locations the first stays as it is, and the others say where they belong: `id_in_body`.
+        The text is what the parameters do not say, see `ApiDocument.inputs`.
         """
-        return told_apart((location, found) for location, found, _ in self._placed(item, operation))
-
-    def inputs(self, item: JsonObject, operation: JsonObject) -> str:
-        """What the parameters do not say of the inputs, see `ApiDocument.inputs`."""
-        placed = self._placed(item, operation)
+        swagger_bodies = self._swagger_bodies(item, operation)
+        placed = [*self._placed(item, operation), *self._body(operation, swagger_bodies)]
         named = told_apart((location, found) for location, found, _ in placed)
-        schemas = [schema for _, _, schema in placed]
-        body = self._body_of(operation, self._swagger_bodies(item, operation))
+        body = self._body_of(operation, swagger_bodies)
         held = body[1] if body and self._properties(body[1]) else None
-        return self._schemas.text(zip(named, schemas, strict=True), held)
+        return named, self._schemas.text(zip(named, (schema for *_, schema in placed), strict=True), held)
 
-    def _placed(self, item: JsonObject, operation: JsonObject) -> list[tuple[str, Parameter, JsonObject]]:
-        """Each input with its location and its schema."""
+    def _placed(self, item: JsonObject, operation: JsonObject) -> Iterable[tuple[str, Parameter, JsonObject]]:
+        """Each input outside the body with its location and its schema."""
         found: dict[tuple[str, str], tuple[str, Parameter, JsonObject]] = {}
         for target in self._declared(item, operation):
             location, name = as_string(target.get("in")), _parameter_name(target)
@@ -394,7 +393,7 @@ class OperationReader:
             if name and not ignored and (location, name) not in found:
                 schema = _parameter_schema(target, self._references)
                 found[location, name] = location, self._described(name, schema, target), schema
-        return [*found.values(), *self._body(operation, self._swagger_bodies(item, operation))]
+        return found.values()
 
     def nameless(self, item: JsonObject, operation: JsonObject) -> int:
         """How many of its parameters have no name, so that nobody can give them."""
@@ -424,13 +423,7 @@ class OperationReader:
         schema = _response_schema(self._response(operation), self._references)
         if not schema:
             return None
-        reference = unresolved(schema)
-        if reference not in self._answers:
-            fields = tuple(schema_fields(schema, self._references))
-            if not reference:
-                return fields
-            self._answers[reference] = fields
-        return self._answers[reference]
+        return _once(self._answers, schema, lambda: tuple(schema_fields(schema, self._references)))
 
     def linked(self, operation: JsonObject) -> Iterator[str]:
         """Inputs of other operations that the response's `links` fill from it."""
@@ -482,12 +475,9 @@ class OperationReader:
                     yield msgspec.structs.replace(each, required=False), inner
 
     def _properties(self, schema: JsonObject) -> tuple[tuple[Parameter, JsonObject], ...]:
-        reference = unresolved(schema)
-        if not reference or len(schema) > 1:
+        if len(schema) > 1:
             return self._fields_of(schema)
-        if reference not in self._bodies:
-            self._bodies[reference] = self._fields_of(schema)
-        return self._bodies[reference]
+        return _once(self._bodies, schema, lambda: self._fields_of(schema))
 
     def _fields_of(self, schema: JsonObject) -> tuple[tuple[Parameter, JsonObject], ...]:
         inner = property_schemas(schema, self._references)
@@ -500,13 +490,18 @@ class OperationReader:
         return parameter(name, schema, owner.get("required") is True, self._references)
 
     def _fields(self, schema: JsonObject) -> str:
-        reference = unresolved(schema)
-        if reference not in self._results:
-            fields = clip(", ".join(property_names(schema, self._references)), MAX_RETURNS)
-            if not reference:
-                return fields
-            self._results[reference] = fields
-        return self._results[reference]
+        names = partial(property_names, schema, self._references)
+        return _once(self._results, schema, lambda: clip(", ".join(names()), MAX_RETURNS))
+
+
+def _once(known: dict[str, Made], schema: JsonObject, make: Callable[[], Made]) -> Made:
+    """What is made of a schema, once for each reference."""
+    reference = unresolved(schema)
+    if not reference:
+        return make()
+    if reference not in known:
+        known[reference] = make()
+    return known[reference]
 
 
 _PARAMETER_KEYS = frozenset(
