@@ -272,7 +272,8 @@ def test_memory_does_not_grow_with_the_catalog(tmp_path: Path) -> None:
     small = peak_of_sync(tmp_path / "small", 200)
     large = peak_of_sync(tmp_path / "large", 600)
 
-    assert large - small < 500_000  # the definitions of the 400 more alone have 4 MB
+    # The definitions of 400 more have 4 MB; the 64 documents that are read ahead, or not, have 0.64.
+    assert large - small < 1_000_000
 
 
 RESTRICTED = {
