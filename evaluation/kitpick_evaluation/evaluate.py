@@ -99,18 +99,13 @@ def _rows(
             for subset in subsets:
                 groups[facet][subset].append(values)
     for facet, subsets_of in groups.items():
-        members = {name: np.array(values) for name, values in _in_order(facet, subsets_of)}
+        own = facet == "subset"  # the dataset's own come as they are, all others by name
+        ordered = subsets_of.items() if own else sorted(subsets_of.items())
+        members = {name: np.array(values) for name, values in ordered}
         for subset, group in members.items():
             yield _row(facet, subset, profile, names, [group], sampling)
-        if facet == "subset" and len(members) > 1:
+        if own and len(members) > 1:
             yield _row(facet, MEAN, profile, names, list(members.values()), sampling)
-
-
-def _in_order(
-    facet: str, subsets: Mapping[str, list[list[float]]]
-) -> Sequence[tuple[str, list[list[float]]]]:
-    """The dataset's own subsets as they come, all others by name."""
-    return list(subsets.items()) if facet == "subset" else sorted(subsets.items())
 
 
 def _row(

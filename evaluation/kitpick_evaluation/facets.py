@@ -24,16 +24,12 @@ class Facets:
     def __init__(
         self, documents: Iterable[ApiDocument], is_seen: Callable[[str], bool] | None = None
     ) -> None:
-        self._tools: dict[str, str] = {}
-        self._categories: dict[str, str] = {}
-        for document in documents:
-            self._tools[document.id] = document.tool_key
-            self._categories[document.id] = document.category
+        self._known = {document.id: (document.tool_key, document.category) for document in documents}
         self._is_seen = is_seen
 
     def tool(self, document_id: str) -> str:
         """The tool key of an API, its own id where it is not known."""
-        return self._tools.get(document_id, document_id)
+        return self._known.get(document_id, (document_id, ""))[0]
 
     def kind(self, query: JudgedQuery) -> str:
         """`single` if one tool has all relevant APIs, else `multi`."""
@@ -47,7 +43,9 @@ class Facets:
             "subset": (query.subset,),
             "kind": (self.kind(query),),
             "relevant": (str(relevant) if relevant < _MANY else f"{_MANY}+",),
-            "category": tuple(sorted({self._categories.get(api, "") or "(none)" for api in query.relevant})),
+            "category": tuple(
+                sorted({self._known.get(api, ("", ""))[1] or "(none)" for api in query.relevant})
+            ),
         }
         if self._is_seen is not None:
             found["seen"] = (self._seen(query),)

@@ -108,11 +108,8 @@ def _dropped(report: Report, drops: Sequence[Drop], baseline: Report) -> Iterato
         for profile in report.profiles:
             if profile not in baseline.profiles:
                 raise OtherBaseline(f"the baseline has no profile {profile!r}: measure it with that profile")
-            row = _row(report, profile, drop.subset)
-            now, before = (
-                _figure(row, drop.figure),
-                _figure(_row(baseline, profile, drop.subset), drop.figure),
-            )
+            row, earlier = _row(report, profile, drop.subset), _row(baseline, profile, drop.subset)
+            now, before = _figure(row, drop.figure), _figure(earlier, drop.figure)
             if before - now > drop.bound + _ROUNDED:
                 lost = f"{before - now:.4f} below the baseline's {before:.4f}"
                 yield f"{_name(row, drop.figure)} is {now:.4f}, {lost}; allowed are {drop.bound:g}"

@@ -70,9 +70,7 @@ class RecentStates:
     """The last states after each stage that runs a model."""
 
     def __init__(self, capacity: int = _STATES) -> None:
-        self._behind: dict[str, OrderedDict[tuple[Stage, ...], State]] = {
-            name: OrderedDict() for name in _COSTLY
-        }
+        self._behind = {name: OrderedDict[tuple[Stage, ...], State]() for name in _COSTLY}
         self._capacity = capacity
 
     def get(self, stages: tuple[Stage, ...]) -> State | None:

@@ -29,9 +29,8 @@ def mean_intervals(groups: Sequence[Float64], seed: int, resamples: int = RESAMP
         resamples: how many times the requests are drawn anew.
     """
     rng = np.random.default_rng(seed)
-    means = sum((_resampled_means(group, rng, resamples) for group in groups), start=np.zeros(())) / len(
-        groups
-    )
+    drawn = sum((_resampled_means(group, rng, resamples) for group in groups), start=np.zeros(()))
+    means = drawn / len(groups)
     tail = (1 - CONFIDENCE) / 2
     intervals: Float64 = np.quantile(means, [tail, 1 - tail], axis=0).T
     return intervals

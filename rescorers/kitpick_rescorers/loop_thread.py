@@ -85,10 +85,7 @@ class LoopClient(Generic[_Client]):
     """
 
     def __init__(
-        self,
-        name: str,
-        connect: Callable[[], _Client],
-        disconnect: Callable[[_Client], Awaitable[None]],
+        self, name: str, connect: Callable[[], _Client], disconnect: Callable[[_Client], Awaitable[None]]
     ) -> None:
         """Opens nothing yet. Neither function may hold what holds this object: it would never end."""
         self._name = name

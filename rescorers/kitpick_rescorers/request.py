@@ -221,17 +221,11 @@ def _merged(candidates: Iterable[Candidate]) -> list[Candidate]:
     """One candidate an id, in the order of first appearance, with the better place of each ranking."""
     merged: dict[str, Candidate] = {}
     for candidate in candidates:
-        known = merged.get(candidate.id)
-        if known is None:
-            merged[candidate.id] = candidate
-        else:
-            merged[candidate.id] = replace(
-                known,
-                lexical=_better(known.lexical, candidate.lexical),
-                dense=_better(known.dense, candidate.dense),
-                intent=_better(known.intent, candidate.intent),
-                sentence=_better(known.sentence, candidate.sentence),
-            )
+        known = merged.setdefault(candidate.id, candidate)
+        if known is not candidate:
+            places = candidate.places
+            better = {name: _better(place, places[name]) for name, place in known.places.items()}
+            merged[candidate.id] = replace(known, **better)
     return list(merged.values())
 
 
@@ -243,7 +237,7 @@ def _better(one: Place | None, other: Place | None) -> Place | None:
 
 def placeless(candidate: Candidate) -> Candidate:
     """The candidate without places: they belong to another query."""
-    return replace(candidate, lexical=None, dense=None, intent=None, sentence=None)
+    return replace(candidate, **dict.fromkeys(candidate.places))
 
 
 def _with_vector(state: State, vector: Vector | None) -> State:

@@ -49,7 +49,7 @@ def test_each_release_has_the_sources_of_its_major_version(
     assert folders == {
         f"opensearch-{line.partition('.')[0]}" for line in matrix.supported(["2.19.7", "3.2.0"])
     }
-    for name in ("ServerClient", "ServerHandler", "ServerPlugin", "Totals"):
+    for name in ("NodeRequest", "Server", "ServerHandler", "ServerPlugin"):
         assert len(list((PLUGIN / "src").glob(f"opensearch-*/java/**/{name}.java"))) == len(folders)
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,28 +25,12 @@ _BLOCK = 1_024
 _ROOT = 5
 _WORD = re.compile(r"\w+")
 
-_OPPOSITES = frozenset(
-    frozenset(pair)
-    for pair in (
-        ("accept", "reject"),
-        ("add", "remove"),
-        ("allow", "deny"),
-        ("associate", "disassociate"),
-        ("attach", "detach"),
-        ("create", "delete"),
-        ("create", "update"),
-        ("disable", "enable"),
-        ("export", "import"),
-        ("hide", "show"),
-        ("lock", "unlock"),
-        ("open", "close"),
-        ("pause", "resume"),
-        ("register", "deregister"),
-        ("start", "stop"),
-        ("subscribe", "unsubscribe"),
-        ("tag", "untag"),
-    )
-)
+_PAIRS = """
+accept:reject add:remove allow:deny associate:disassociate attach:detach create:delete create:update
+disable:enable export:import hide:show lock:unlock open:close pause:resume register:deregister start:stop
+subscribe:unsubscribe tag:untag
+"""
+_OPPOSITES = frozenset(frozenset(pair.split(":")) for pair in _PAIRS.split())
 """Verbs of which no two say the same, however alike the rest is."""
 
 Cosines = NDArray[np.float32] | float
@@ -114,31 +98,17 @@ def say_the_same(words: Cosines, meaning: Cosines) -> NDArray[np.bool_]:
 
 
 def word_vectors(documents: Sequence[ApiDocument]) -> NDArray[np.float32]:
-    """Unit vectors of weighted words, float32 (n, 4096)."""
-    return WordWeights(documents).vectors(documents)
-
-
-class WordWeights:
-    """Weights of words, by the APIs of a catalog."""
-
-    def __init__(self, documents: Iterable[ApiDocument]) -> None:
-        self._spread: Counter[str] = Counter()
-        self._apis = 0
-        for document in documents:
-            self._spread.update(_words(document).keys())
-            self._apis += 1
-
-    def vectors(self, documents: Sequence[ApiDocument]) -> NDArray[np.float32]:
-        """Unit vectors of the words of some of them, float32 (n, 4096); zero where there is no word."""
-        rows = np.zeros((len(documents), _BUCKETS), dtype=np.float32)
-        for row, document in zip(rows, documents, strict=True):
-            for word, count in _words(document).items():
-                digest = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-                rarity = math.log((self._apis + 1) / max(1, self._spread[word]))
-                weight = (1 + math.log(count)) * rarity
-                row[digest % _BUCKETS] += weight if digest >> 31 else -weight
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
+    """Unit vectors of weighted words, float32 (n, 4096); zero where there is no word."""
+    counted = [_words(document) for document in documents]
+    spread = Counter(word for counts in counted for word in counts)
+    rows = np.zeros((len(documents), _BUCKETS), dtype=np.float32)
+    for row, counts in zip(rows, counted, strict=True):
+        for word, count in counts.items():
+            digest = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+            weight = (1 + math.log(count)) * math.log((len(documents) + 1) / spread[word])
+            row[digest % _BUCKETS] += weight if digest >> 31 else -weight
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(norms > 0, norms, 1)).astype(np.float32)
 
 
 def _words(document: ApiDocument) -> Counter[str]:

@@ -40,20 +40,14 @@ def description_findings(documents: Sequence[ApiDocument]) -> Iterator[Finding]:
         if not described:
             yield Finding(FindingKind.EMPTY, document.id, "no description")
         elif len(sharing[described]) >= SHARED:
-            yield Finding(
-                FindingKind.BOILERPLATE,
-                document.id,
-                f"{len(sharing[described])} APIs share it: {described[:80]}",
-            )
+            detail = f"{len(sharing[described])} APIs share it: {described[:80]}"
+            yield Finding(FindingKind.BOILERPLATE, document.id, detail)
         elif _only_names(described, document):
             yield Finding(FindingKind.BOILERPLATE, document.id, f"it repeats the name: {described[:80]}")
         if document.parameters and not any(item.description.strip() for item in document.parameters):
             names = ", ".join(item.name for item in document.parameters[:5])
-            yield Finding(
-                FindingKind.PARAMETERS,
-                document.id,
-                f"none of {len(document.parameters)} is described: {names}",
-            )
+            detail = f"none of {len(document.parameters)} is described: {names}"
+            yield Finding(FindingKind.PARAMETERS, document.id, detail)
 
 
 def _normal(description: str) -> str:

@@ -32,9 +32,8 @@ MIN_WORDS, MAX_WORDS = 2, 18
 
 def first_sentence(prose: str) -> str:
     """Text up to the first end of a sentence, without markup, brackets and links."""
-    return " ".join(_NOISE.sub(" ", _SENTENCE_END.split(prose.strip(), maxsplit=1)[0]).split()).strip(
-        " .,:;-"
-    )
+    first = _SENTENCE_END.split(prose.strip(), maxsplit=1)[0]
+    return " ".join(_NOISE.sub(" ", first).split()).strip(" .,:;-")
 
 
 def clause(prose: str) -> str | None:
@@ -119,9 +118,8 @@ def finding_findings(
         tools: the tool key of every API that a request can bring, by its id.
     """
     for document in documents:
-        if document.id not in asked:
+        if (own := asked.get(document.id)) is None:
             continue
-        own = asked[document.id]
         rank = rank_of(document.id, own)
         if rank is None:
             detail = f"not among {DEPTH} hits of its own request: {own.request[:80]}"
@@ -162,9 +160,5 @@ def _effect(kind: FindingKind, findings: Sequence[Finding], asked: Mapping[str, 
 
 def _found(ranks: Sequence[int | None]) -> tuple[float, float]:
     """Share that was found, and mean reciprocal rank; 0 without ranks."""
-    if not ranks:
-        return 0.0, 0.0
-    return (
-        float(np.mean([rank is not None for rank in ranks])),
-        float(np.mean([1 / rank if rank else 0.0 for rank in ranks])),
-    )
+    found, reciprocal = [rank is not None for rank in ranks], [1 / rank if rank else 0.0 for rank in ranks]
+    return (float(np.mean(found)), float(np.mean(reciprocal))) if ranks else (0.0, 0.0)

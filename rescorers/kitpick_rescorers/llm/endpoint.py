@@ -23,6 +23,7 @@ from kitpick_rescorers.llm.model import (
     Message,
     NoLikelihoods,
     summed,
+    tokens_in,
 )
 from kitpick_rescorers.loop_thread import LoopClient
 
@@ -113,7 +114,8 @@ class ChatEndpoint:
             raise MissingExtra("llm", "a language model")
         self._settings = settings
         self._schemas = settings.structured != "never"
-        self._here = LoopClient("kitpick-llm", partial(_connection, settings.key, transport), _closed)
+        connect = partial(_connection, settings.key, transport)
+        self._here = LoopClient("kitpick-llm", connect, lambda client: client.aclose())
 
     @property
     def identity(self) -> str:
@@ -243,10 +245,6 @@ def _connection(key: str, transport: AsyncBaseTransport | None) -> AsyncClient:
     return httpx2.AsyncClient(headers=headers, follow_redirects=False, timeout=None, transport=transport)
 
 
-async def _closed(client: AsyncClient) -> None:
-    await client.aclose()
-
-
 def _decoded(status: int, data: bytes) -> tuple[_ChatChoice, _ChatUsage | None]:
     if status != _OK:
         raise CallFailed(f"HTTP {status}: {_excerpt(data)}")
@@ -292,7 +290,7 @@ async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
 
 def _estimated(messages: tuple[Message, ...], text: str) -> _ChatUsage:
     """An estimate at four characters a token, for endpoints that do not count."""
-    return _ChatUsage(ceil(sum(len(message.content) for message in messages) / 4), ceil(len(text) / 4))
+    return _ChatUsage(tokens_in(messages), ceil(len(text) / 4))
 
 
 def _retry_after(headers: Any) -> float:  # noqa: ANN401 - a mapping of the HTTP client

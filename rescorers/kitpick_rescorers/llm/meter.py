@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import ceil
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +18,7 @@ from kitpick_rescorers.llm.model import (
     LanguageModel,
     Likelihoods,
     Message,
+    tokens_in,
 )
 
 ModelReply = TypeVar("ModelReply", Completion, Likelihoods)
@@ -61,7 +61,7 @@ class CallMeter:
             CallFailed: no attempt succeeded, or a cap would be exceeded.
         """
         return self._metered(
-            max_tokens + _estimated(messages),
+            max_tokens + tokens_in(messages),
             lambda seconds: self._model.complete(
                 messages, max_tokens=max_tokens, schema=schema, seconds=seconds
             ),
@@ -74,7 +74,7 @@ class CallMeter:
             CallFailed: no attempt succeeded, the model does not say, or a cap would be exceeded.
         """
         return self._metered(
-            1 + _estimated(messages),
+            1 + tokens_in(messages),
             lambda seconds: self._model.likelihoods(messages, answers, seconds=seconds),
         )
 
@@ -142,8 +142,3 @@ class CallMeter:
         if pause >= self._remaining():
             raise error
         time.sleep(pause)
-
-
-def _estimated(messages: tuple[Message, ...]) -> int:
-    """Tokens of a conversation, at four characters each."""
-    return ceil(sum(len(message.content) for message in messages) / 4)

@@ -18,6 +18,11 @@ class Message(msgspec.Struct, frozen=True):
     content: str
 
 
+def tokens_in(messages: Iterable[Message]) -> int:
+    """Tokens of a conversation, at four characters each."""
+    return math.ceil(sum(len(message.content) for message in messages) / 4)
+
+
 class Completion(msgspec.Struct, frozen=True):
     """An answer, with its tokens and cost."""
 

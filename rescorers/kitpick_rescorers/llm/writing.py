@@ -11,7 +11,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from math import ceil
 
 import msgspec
 
@@ -20,7 +19,7 @@ from kitpick_engines.text import rerank_text
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_rescorers.llm.injection import sanitise
 from kitpick_rescorers.llm.meter import CallMeter
-from kitpick_rescorers.llm.model import Message
+from kitpick_rescorers.llm.model import Message, tokens_in
 
 LEAST_REQUESTS, MOST_REQUESTS = 2, 5
 """Three to five requests are asked for: fewer than two are no answer, and more than five do not count."""
@@ -87,7 +86,7 @@ def digest_of(messages: tuple[Message, ...]) -> str:
 
 def estimated_tokens(messages: tuple[Message, ...]) -> tuple[int, int]:
     """Tokens of a prompt, at four characters each, and of its answer at most."""
-    return ceil(sum(len(message.content) for message in messages) / 4), MAX_TOKENS
+    return tokens_in(messages), MAX_TOKENS
 
 
 def write(meter: CallMeter, messages: tuple[Message, ...], document: ApiDocument) -> Writing | None:

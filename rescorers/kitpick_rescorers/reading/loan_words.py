@@ -50,11 +50,6 @@ def _parts(word: str) -> list[str]:
 
 def sharing(asked: frozenset[str], candidates: Iterable[Candidate]) -> dict[str, int]:
     """How many of these beginnings each candidate has, by id; none that has none of them."""
-    counted = ((each.id, len(asked & _beginnings_of(each))) for each in candidates if asked)
-    return {key: count for key, count in counted if count}
-
-
-def _beginnings_of(candidate: Candidate) -> frozenset[str]:
-    return beginnings(
-        " ".join(map(split_identifier, (candidate.api, candidate.tool, candidate.text[:_MAX_READ])))
-    )
+    parts = ((each.id, (each.api, each.tool, each.text[:_MAX_READ])) for each in candidates if asked)
+    counted = ((key, asked & beginnings(" ".join(map(split_identifier, said)))) for key, said in parts)
+    return {key: len(shared) for key, shared in counted if shared}

@@ -10,15 +10,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.state import State
 
 Requirement = Literal[
-    "lexical",
-    "dense",
-    "intent",
-    "sentence",
-    "vector",
-    "scorer",
-    "query_kind",
-    "llm",
-    "ranker",
+    "lexical", "dense", "intent", "sentence", "vector", "scorer", "query_kind", "llm", "ranker"
 ]
 """Inputs that a stage can require. Only what the stages of a profile require is computed or loaded."""
 
@@ -68,19 +60,11 @@ class Stage(
 
     def reason_to_skip(self, state: State) -> str:
         """Why the stage does not run on this state; empty if it does."""
-        return self._wrong_kind(state) or (
-            "there are no candidates" if self.ranks and not state.ranked else ""
-        )
-
-    def _wrong_kind(self, state: State) -> str:
-        """Why `when` excludes this query; empty if it does not."""
-        if self.when == "always":
-            return ""
-        if state.kind is None:
-            return f"only for {self.when}-tool queries, and the kind of this one is unknown"
-        if state.kind.kind != self.when:
-            return f"only for {self.when}-tool queries, this one is {state.kind.kind}"
-        return ""
+        kind = None if state.kind is None else state.kind.kind
+        if self.when not in ("always", kind):
+            this = f"this one is {kind}" if kind else "and the kind of this one is unknown"
+            return f"only for {self.when}-tool queries, {this}"
+        return "there are no candidates" if self.ranks and not state.ranked else ""
 
 
 def threshold_of(models: Models, name: str, setting: float | None, fallback: float) -> float:

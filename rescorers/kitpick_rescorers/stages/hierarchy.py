@@ -6,7 +6,9 @@ diversified: a few of each group of similar APIs come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 import numpy as np
 from msgspec.structs import replace
@@ -47,12 +49,8 @@ class Concentrate(Stage, frozen=True, tag="concentrate"):
         chosen = [item for item in head if item.tool in best]
         others = [item for item in head if item.tool not in best]
         reasons = {item.id: _reason(best[item.tool], threshold) for item in chosen}
-        after = state.with_ranked(
-            [*chosen, *others, *tail],
-            reasons,
-            f"{len(best)} tools wanted, {len(chosen)} APIs of theirs first",
-        )
-        return self._extended(after, best, models)
+        note = f"{len(best)} tools wanted, {len(chosen)} APIs of theirs first"
+        return self._extended(state.with_ranked([*chosen, *others, *tail], reasons, note), best, models)
 
     def _extended(self, state: State, tools: Iterable[str], models: Models) -> State:
         if models.scorer is None:
@@ -120,7 +118,7 @@ def components(adjacency: NDArray[np.bool_], deadline: Deadline = UNLIMITED) -> 
         DeadlineExceeded: nobody waits any more.
     """
     label = np.full(len(adjacency), -1)
-    count = 0
+    found = 0
     for start in range(len(adjacency)):
         if label[start] >= 0:
             continue
@@ -129,16 +127,12 @@ def components(adjacency: NDArray[np.bool_], deadline: Deadline = UNLIMITED) -> 
             deadline.check("grouping")
             grown = reached | adjacency[frontier].any(axis=0)
             frontier, reached = grown & ~reached, grown
-        label[reached] = count
-        count += 1
+        label[reached] = found
+        found += 1
     return [int(number) for number in label]
 
 
 def _place_within(component: Sequence[int]) -> list[int]:
     """Position from 1 of every vertex among those of its component."""
-    met: dict[int, int] = {}
-    places = []
-    for number in component:
-        met[number] = met.get(number, 0) + 1
-        places.append(met[number])
-    return places
+    places: defaultdict[int, Iterator[int]] = defaultdict(lambda: count(1))
+    return [next(places[number]) for number in component]
