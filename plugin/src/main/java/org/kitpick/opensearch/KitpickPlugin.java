@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
 import org.kitpick.opensearch.catalog.CatalogSearchFilter;
 import org.kitpick.opensearch.catalog.KitpickQueryBuilder;
@@ -24,7 +25,6 @@ import org.kitpick.opensearch.rescore.RequestExt;
 import org.kitpick.opensearch.rescore.RescoreProcessor;
 import org.kitpick.opensearch.rescore.VectorModels;
 import org.kitpick.opensearch.rescore.WindowProcessor;
-import org.kitpick.opensearch.server.ServerClient;
 import org.kitpick.opensearch.server.ServerPlugin;
 import org.kitpick.opensearch.stats.RestMetricsAction;
 import org.kitpick.opensearch.stats.RestStatsAction;
@@ -32,6 +32,8 @@ import org.kitpick.opensearch.stats.Statistics;
 import org.kitpick.opensearch.stats.StatsResponse;
 import org.kitpick.opensearch.stats.TransportStatsAction;
 import org.opensearch.action.ActionRequest;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.action.support.ActionFilter;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.node.DiscoveryNodes;
@@ -42,6 +44,7 @@ import org.opensearch.common.settings.Setting;
 import org.opensearch.common.settings.Settings;
 import org.opensearch.common.settings.SettingsFilter;
 import org.opensearch.common.unit.TimeValue;
+import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.action.ActionResponse;
 import org.opensearch.core.common.breaker.CircuitBreaker;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
@@ -87,9 +90,9 @@ public final class KitpickPlugin extends ServerPlugin
     this.tls = NodeSettings.tlsIn(settings);
   }
 
-  /** This node's client, once it has started. */
-  public ServerClient client() {
-    return runtime.client();
+  /** Runs a search on this node, once it has started, as whoever the thread context says. */
+  public void search(SearchRequest request, ActionListener<SearchResponse> listener) {
+    runtime.search().accept(request, listener);
   }
 
   @Override
@@ -108,7 +111,7 @@ public final class KitpickPlugin extends ServerPlugin
 
   @Override
   protected Collection<Object> components(
-      ServerClient client,
+      BiConsumer<SearchRequest, ActionListener<SearchResponse>> search,
       ClusterService clusterService,
       ThreadPool threadPool,
       NamedXContentRegistry registry,
@@ -123,7 +126,7 @@ public final class KitpickPlugin extends ServerPlugin
         new NodeRuntime(
             rescorer,
             statistics,
-            client,
+            search,
             threadPool.getThreadContext(),
             executor,
             latest(NodeSettings.ENABLED, live)::get,

@@ -82,12 +82,7 @@ final class CatalogSearch extends UserSearch<RescoreAnswer, SearchReport> {
   }
 
   private SearchExchange exchange(SearchCall call) {
-    return new SearchExchange(
-        call,
-        this::leftMillis,
-        hasFullTime(),
-        this::written,
-        (wanted, found) -> asUser(() -> node.client().search(wanted, found)));
+    return new SearchExchange(call, this::leftMillis, hasFullTime(), this::written, this::search);
   }
 
   /** Whether all the time is left that this node gives: a search that waited has less. */

@@ -41,28 +41,15 @@ public final class CatalogSearchFilter implements ActionFilter {
       Request request,
       ActionListener<Response> listener,
       ActionFilterChain<Request, Response> chain) {
-    try {
-      if (request instanceof AbstractBulkByScrollRequest<?> bulk) {
-        Refusals.check(bulk);
-      } else if (request instanceof FieldCapabilitiesRequest fields) {
-        Refusals.check(fields);
-      }
-    } catch (RuntimeException e) {
-      listener.onFailure(e);
-      return;
-    }
-    if (!SearchAction.NAME.equals(action)
-        || !(request instanceof SearchRequest search)
-        || search.source() == null
-        || !(search.source().query() instanceof KitpickQueryBuilder query)) {
-      chain.proceed(task, action, request, listener);
-      return;
-    }
     CatalogSearch own;
     try {
-      own = CatalogSearch.of(runtime.get(), search, query, task);
+      own = own(task, action, request);
     } catch (RuntimeException e) {
       listener.onFailure(e);
+      return;
+    }
+    if (own == null) {
+      chain.proceed(task, action, request, listener);
       return;
     }
     own.start(
@@ -76,6 +63,21 @@ public final class CatalogSearchFilter implements ActionFilter {
                         response -> listener.onResponse(reported(response, own, report)),
                         listener::onFailure)),
             listener::onFailure));
+  }
+
+  /** The search of a catalog that a request asks for; null where it asks for something else. */
+  private CatalogSearch own(Task task, String action, ActionRequest request) {
+    if (request instanceof AbstractBulkByScrollRequest<?> bulk) {
+      Refusals.check(bulk);
+    } else if (request instanceof FieldCapabilitiesRequest fields) {
+      Refusals.check(fields);
+    }
+    return SearchAction.NAME.equals(action)
+            && request instanceof SearchRequest search
+            && search.source() != null
+            && search.source().query() instanceof KitpickQueryBuilder query
+        ? CatalogSearch.of(runtime.get(), search, query, task)
+        : null;
   }
 
   @SuppressWarnings("unchecked") // the response of a search is a SearchResponse

@@ -15,8 +15,7 @@ import javax.net.ssl.SSLContext;
 import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.Failures;
 import org.kitpick.opensearch.guard.RescoreFailure;
-import org.kitpick.opensearch.server.HttpClients;
-import org.kitpick.opensearch.server.Privileged;
+import org.kitpick.opensearch.server.Server;
 import org.opensearch.ExceptionsHelper;
 import org.opensearch.common.xcontent.XContentHelper;
 import org.opensearch.core.common.bytes.BytesArray;
@@ -65,7 +64,7 @@ public final class HttpRescorer implements AutoCloseable {
     if (tls != null) {
       client.sslContext(tls);
     }
-    this.http = Privileged.work(client::build);
+    this.http = Server.privileged(client::build);
   }
 
   /**
@@ -105,7 +104,7 @@ public final class HttpRescorer implements AutoCloseable {
       HttpRequest request, CompletableFuture<byte[]> result, LongPredicate room, Runnable onRetry) {
     AtomicBoolean answered = new AtomicBoolean();
     CompletableFuture<HttpResponse<byte[]>> exchange =
-        Privileged.work(
+        Server.privileged(
             () ->
                 http.sendAsync(
                     request, BoundedBody.upTo(maxAnswerBytes, room, () -> answered.set(true))));
@@ -202,6 +201,6 @@ public final class HttpRescorer implements AutoCloseable {
 
   @Override
   public void close() {
-    HttpClients.end(http);
+    Server.end(http);
   }
 }

@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.rescore;
 
 import java.util.concurrent.Executor;
+import java.util.function.BiConsumer;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
@@ -8,10 +9,12 @@ import org.kitpick.opensearch.guard.FailureReason;
 import org.kitpick.opensearch.guard.OperatorLog;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.guard.Rescorer;
-import org.kitpick.opensearch.server.ServerClient;
 import org.kitpick.opensearch.stats.Statistics;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.cluster.service.ClusterService;
 import org.opensearch.common.util.concurrent.ThreadContext;
+import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
 
 /**
@@ -19,7 +22,7 @@ import org.opensearch.core.xcontent.NamedXContentRegistry;
  *
  * @param rescorer the guarded service
  * @param statistics of this node
- * @param client of this node: its searches run as whoever the thread context says
+ * @param search runs searches on this node as whoever the thread context says
  * @param threadContext to restore that
  * @param executor threads of the plugin's own: nothing here runs on a transport thread
  * @param enabled the cluster's switch
@@ -33,7 +36,7 @@ import org.opensearch.core.xcontent.NamedXContentRegistry;
 public record NodeRuntime(
     Rescorer rescorer,
     Statistics statistics,
-    ServerClient client,
+    BiConsumer<SearchRequest, ActionListener<SearchResponse>> search,
     ThreadContext threadContext,
     Executor executor,
     BooleanSupplier enabled,

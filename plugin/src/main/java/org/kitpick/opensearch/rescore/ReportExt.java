@@ -5,7 +5,6 @@ import java.util.Map;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.core.common.io.stream.StreamInput;
 import org.opensearch.core.xcontent.XContentParser;
-import org.opensearch.search.SearchExtBuilder;
 
 /** {@code "ext": {"kitpick": {…}}} of a response: what was done, what was not, and why. */
 public final class ReportExt extends SectionExt {
@@ -30,12 +29,8 @@ public final class ReportExt extends SectionExt {
 
   /** What the plugin says of a search in its response; empty where it says nothing. */
   public static Map<String, Object> of(SearchResponse response) {
-    for (SearchExtBuilder ext : response.getInternalResponse().getSearchExtBuilders()) {
-      if (ext instanceof ReportExt report) {
-        return report.values();
-      }
-    }
-    return Map.of();
+    ReportExt report = in(response.getInternalResponse().getSearchExtBuilders(), ReportExt.class);
+    return report == null ? Map.of() : report.values();
   }
 
   @Override

@@ -10,7 +10,7 @@ import org.opensearch.action.search.SearchRequest;
 import org.opensearch.core.common.io.stream.StreamInput;
 import org.opensearch.core.xcontent.XContentParser;
 import org.opensearch.core.xcontent.XContentParser.Token;
-import org.opensearch.search.SearchExtBuilder;
+import org.opensearch.search.builder.SearchSourceBuilder;
 
 /** {@code "ext": {"kitpick": {…}}} of a search: the request's own {@link Options}. */
 public final class RequestExt extends SectionExt {
@@ -57,14 +57,9 @@ public final class RequestExt extends SectionExt {
 
   /** The options of this request, none where it has no such section. */
   public static Options optionsOf(SearchRequest request) {
-    if (request.source() != null) {
-      for (SearchExtBuilder ext : request.source().ext()) {
-        if (ext instanceof RequestExt own) {
-          return own.options;
-        }
-      }
-    }
-    return Options.NONE;
+    SearchSourceBuilder source = request.source();
+    RequestExt own = source == null ? null : in(source.ext(), RequestExt.class);
+    return own == null ? Options.NONE : own.options;
   }
 
   @Override

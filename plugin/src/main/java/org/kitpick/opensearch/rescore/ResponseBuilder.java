@@ -9,7 +9,7 @@ import org.apache.lucene.search.Explanation;
 import org.apache.lucene.search.TotalHits;
 import org.kitpick.opensearch.guard.RescoreFailure;
 import org.kitpick.opensearch.rescore.Ranking.Placed;
-import org.kitpick.opensearch.server.Totals;
+import org.kitpick.opensearch.server.Server;
 import org.kitpick.opensearch.wire.RescoreAnswer;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.search.SearchHit;
@@ -142,12 +142,12 @@ final class ResponseBuilder {
   private TotalHits total(List<Placed> order) {
     TotalHits found = response.getHits().getTotalHits();
     long added = order.size() - (long) hits().size();
-    if (found == null || added == 0 || !Totals.areAll(found)) {
+    if (found == null || added == 0 || !Server.areAll(found)) {
       return found;
     }
-    return Totals.of(found) == hits().size()
+    return Server.count(found) == hits().size()
         ? new TotalHits(order.size(), TotalHits.Relation.EQUAL_TO)
-        : new TotalHits(Totals.of(found), TotalHits.Relation.GREATER_THAN_OR_EQUAL_TO);
+        : new TotalHits(Server.count(found), TotalHits.Relation.GREATER_THAN_OR_EQUAL_TO);
   }
 
   private SearchResponse firstStage(Map<String, Object> report) {

@@ -64,7 +64,7 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
       asUser(() -> listener.onResponse(unchanged));
       return;
     }
-    RescoreExchange exchange = new RescoreExchange(job(question, documents), this::search);
+    RescoreExchange exchange = new RescoreExchange(job(question, documents), this::fetch);
     ask(exchange::run, listener);
   }
 
@@ -131,12 +131,9 @@ final class SearchRescore extends UserSearch<Ranking, SearchResponse> {
         deadline == allowed);
   }
 
-  /**
-   * As the user, whose document- and field-level security holds for what the service asks for, too.
-   */
-  private void search(SearchRequest wanted, ActionListener<SearchResponse> found) {
+  private void fetch(SearchRequest wanted, ActionListener<SearchResponse> found) {
     node.statistics().count(Count.FETCHES);
-    asUser(() -> node.client().search(wanted, found));
+    search(wanted, found);
   }
 
   @Override

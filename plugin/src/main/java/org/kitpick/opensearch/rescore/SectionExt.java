@@ -1,6 +1,7 @@
 package org.kitpick.opensearch.rescore;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import org.opensearch.core.common.io.stream.StreamOutput;
 import org.opensearch.core.xcontent.XContentBuilder;
@@ -17,6 +18,11 @@ abstract class SectionExt extends SearchExtBuilder {
 
   final Map<String, Object> values() {
     return values;
+  }
+
+  /** The section of this kind; null where there is none. */
+  static <T extends SectionExt> T in(List<SearchExtBuilder> exts, Class<T> kind) {
+    return exts.stream().filter(kind::isInstance).map(kind::cast).findFirst().orElse(null);
   }
 
   @Override

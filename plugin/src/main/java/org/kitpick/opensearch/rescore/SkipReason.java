@@ -67,14 +67,12 @@ enum SkipReason {
   }
 
   private static SkipReason ofSorts(List<SortBuilder<?>> sorts) {
-    if (sorts.isEmpty()) {
-      return null;
-    }
     boolean byScore =
-        sorts.get(0) instanceof ScoreSortBuilder first && first.order() == SortOrder.DESC;
+        sorts.isEmpty()
+            || (sorts.get(0) instanceof ScoreSortBuilder first && first.order() == SortOrder.DESC);
     if (!byScore) {
       return SORTED;
     }
-    return sorts.size() == 1 ? null : SORT_VALUES; // the score alone brings no sort values
+    return sorts.size() <= 1 ? null : SORT_VALUES; // the score alone brings no sort values
   }
 }

@@ -5,6 +5,8 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.kitpick.opensearch.guard.Rescorer;
 import org.kitpick.opensearch.stats.Statistics.Count;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.util.concurrent.ThreadContext.StoredContext;
 import org.opensearch.core.action.ActionListener;
 
@@ -81,6 +83,11 @@ public abstract class UserSearch<R, T> {
       return;
     }
     asUser(() -> listener.onResponse(answer));
+  }
+
+  /** Runs a search as the user, whose document- and field-level security holds for it, too. */
+  protected final void search(SearchRequest wanted, ActionListener<SearchResponse> found) {
+    asUser(() -> node.search().accept(wanted, found));
   }
 
   /** Threads of the pool and of the HTTP client serve everybody: what runs on them must not. */

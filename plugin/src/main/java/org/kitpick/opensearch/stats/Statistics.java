@@ -1,5 +1,6 @@
 package org.kitpick.opensearch.stats;
 
+import java.util.EnumMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -36,7 +37,7 @@ public final class Statistics {
 
   private static final long LONGEST_MICROS = TimeUnit.HOURS.toMicros(1);
 
-  private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
+  private final Map<Count, LongAdder> counts = new EnumMap<>(Count.class);
   private final Map<String, LongAdder> skipped = new ConcurrentHashMap<>();
   private final Map<String, LongAdder> original = new ConcurrentHashMap<>();
 
@@ -45,6 +46,13 @@ public final class Statistics {
 
   private final Histogram service = new ConcurrentHistogram(LONGEST_MICROS, 2);
 
+  /** Nothing so far. */
+  public Statistics() {
+    for (Count what : Count.values()) {
+      counts.put(what, new LongAdder());
+    }
+  }
+
   /** One more. */
   public void count(Count what) {
     add(what, 1);
@@ -52,17 +60,17 @@ public final class Statistics {
 
   /** This many more. */
   public void add(Count what, long amount) {
-    increase(counts, what.name(), amount);
+    counts.get(what).add(amount);
   }
 
   /** A search that was none to rescore, by the reason's code. */
   public void skipped(String reason) {
-    increase(skipped, reason, 1);
+    increase(skipped, reason);
   }
 
   /** A search that could not be rescored, by the reason's code. */
   public void original(String reason) {
-    increase(original, reason, 1);
+    increase(original, reason);
   }
 
   /**
@@ -81,10 +89,7 @@ public final class Statistics {
   /** The present values; percentiles are right within a hundredth. */
   public Map<String, Object> snapshot() {
     Map<String, Object> all = new TreeMap<>();
-    for (Count what : Count.values()) {
-      LongAdder count = counts.get(what.name());
-      all.put(what.name().toLowerCase(Locale.ROOT), count == null ? 0L : count.sum());
-    }
+    counts.forEach((what, n) -> all.put(what.name().toLowerCase(Locale.ROOT), n.sum()));
     all.put("skipped", sums(skipped));
     all.put("original", sums(original));
     all.put("took_ms", percentiles(total));
@@ -92,8 +97,8 @@ public final class Statistics {
     return all;
   }
 
-  private static void increase(Map<String, LongAdder> adders, String name, long amount) {
-    adders.computeIfAbsent(name, key -> new LongAdder()).add(amount);
+  private static void increase(Map<String, LongAdder> adders, String name) {
+    adders.computeIfAbsent(name, key -> new LongAdder()).increment();
   }
 
   private static Map<String, Object> sums(Map<String, LongAdder> adders) {

@@ -20,7 +20,7 @@ import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.IntPredicate;
 import java.util.stream.Collectors;
-import org.kitpick.opensearch.server.Totals;
+import org.kitpick.opensearch.server.Server;
 import org.opensearch.action.search.SearchResponse;
 import org.opensearch.common.hash.MessageDigests;
 import org.opensearch.core.xcontent.ToXContent;
@@ -160,7 +160,7 @@ public final class FoundDocuments {
       hits.add(hit);
     }
     boolean counted = answer.getHits().getTotalHits() != null;
-    long total = counted ? Totals.of(answer.getHits().getTotalHits()) : -1;
+    long total = counted ? Server.count(answer.getHits().getTotalHits()) : -1;
     return new Answer(frame(answer), total, hits);
   }
 

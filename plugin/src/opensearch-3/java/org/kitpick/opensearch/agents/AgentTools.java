@@ -20,8 +20,6 @@ public final class AgentTools implements MLCommonsExtension {
 
   @Override
   public List<Tool.Factory<? extends Tool>> getToolFactories() {
-    return List.of(
-        new KitpickSearchTool.Factory(
-            (request, listener) -> plugin.client().search(request, listener)));
+    return List.of(new KitpickSearchTool.Factory(plugin::search));
   }
 }

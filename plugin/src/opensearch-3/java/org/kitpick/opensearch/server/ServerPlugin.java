@@ -2,9 +2,13 @@ package org.kitpick.opensearch.server;
 
 import java.nio.file.Path;
 import java.util.Collection;
+import java.util.function.BiConsumer;
 import java.util.function.Supplier;
+import org.opensearch.action.search.SearchRequest;
+import org.opensearch.action.search.SearchResponse;
 import org.opensearch.cluster.metadata.IndexNameExpressionResolver;
 import org.opensearch.cluster.service.ClusterService;
+import org.opensearch.core.action.ActionListener;
 import org.opensearch.core.common.io.stream.NamedWriteableRegistry;
 import org.opensearch.core.xcontent.NamedXContentRegistry;
 import org.opensearch.env.Environment;
@@ -33,16 +37,17 @@ public abstract class ServerPlugin extends Plugin {
       IndexNameExpressionResolver indexNameExpressionResolver,
       Supplier<RepositoriesService> repositoriesServiceSupplier) {
     return components(
-        new ServerClient(client),
-        clusterService,
-        threadPool,
-        xContentRegistry,
-        environment.configDir());
+        client::search, clusterService, threadPool, xContentRegistry, environment.configDir());
   }
 
-  /** What the node starts and keeps; {@code config} is the folder of its configuration. */
+  /**
+   * What the node starts and keeps.
+   *
+   * @param search runs searches as whoever the thread context says
+   * @param config the folder of the node's configuration
+   */
   protected abstract Collection<Object> components(
-      ServerClient client,
+      BiConsumer<SearchRequest, ActionListener<SearchResponse>> search,
       ClusterService clusterService,
       ThreadPool threadPool,
       NamedXContentRegistry registry,
