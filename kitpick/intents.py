@@ -95,7 +95,7 @@ class CatalogIntents:
             EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
         """
         intents, rows = self._near(request, permitted)
-        return tally_votes(intents, rows, self.votes.voting)
+        return tally_votes(intents, rows)
 
     def confirmed(self, request: str, permitted: Filter) -> dict[str, str]:
         """Ids of the APIs that come first for a request because they were confirmed for it, and by whom.

@@ -165,13 +165,10 @@ class _Head:
                 self.names = tuple(str(name) for name in arrays["names"])
         except Exception as error:  # whatever readers of archives raise, there is no head
             raise CorruptModel(path, f"not a logistic regression: {_reason(error)}") from error
-        shape = (len(self.names),)
-        if not (
-            self._weight.shape == self._mean.shape == self._scale.shape == shape and (self._scale > 0).all()
-        ):
-            raise CorruptModel(
-                path, "weight, mean and scale must have one value a name, scale a positive one"
-            )
+        shapes = {self._weight.shape, self._mean.shape, self._scale.shape}
+        if shapes != {(len(self.names),)} or not (self._scale > 0).all():
+            told = "weight, mean and scale must have one value a name, scale a positive one"
+            raise CorruptModel(path, told)
         if not _finite(self._weight, self._mean, self._scale, np.array(self._bias)):
             raise CorruptModel(path, "weight, mean, scale and bias must be finite")
 

@@ -141,11 +141,8 @@ class Manifest(msgspec.Struct, frozen=True, dict=True):
         """Name and the first 12 hex digits of the digest of what computes: `encoder-pair@3f2a…`."""
         digests = [self.files[name] for name in _COMPUTING.get(self.kind, (MODEL,))]
         if self.reading is not msgspec.UNSET:
-            digests += [
-                self.files[TOKENIZER],
-                str(self.max_tokens),
-                msgspec.json.encode(self.reading).decode(),
-            ]
+            said = msgspec.json.encode(self.reading).decode()
+            digests += [self.files[TOKENIZER], str(self.max_tokens), said]
         if self.part is not msgspec.UNSET:
             digests.append(self.part.output)
         whole = digests[0] if len(digests) == 1 else digest("".join(digests).encode())

@@ -108,9 +108,8 @@ class SentenceFolder:
         except ValueError as error:
             raise UnusableFolder(self.graph, f"not an ONNX file ({error})", "export it again") from error
         if elsewhere:
-            raise UnusableFolder(
-                self.graph, "keeps weights in other files, which no digest covers", _ONE_FILE
-            )
+            told = "keeps weights in other files, which no digest covers"
+            raise UnusableFolder(self.graph, told, _ONE_FILE)
         return data
 
     def tokenizer_bytes(self) -> bytes:
@@ -125,9 +124,8 @@ class SentenceFolder:
             raise UnusableFolder(self.folder, f"no {TOKENIZER}{self._other_vocabulary()}", TOKENIZER_CURE)
         data = _whole(found)
         if data.lstrip()[:1] != b"{":
-            raise UnusableFolder(
-                found, "no JSON: a SentencePiece or other vocabulary under that name", TOKENIZER_CURE
-            )
+            told = "no JSON: a SentencePiece or other vocabulary under that name"
+            raise UnusableFolder(found, told, TOKENIZER_CURE)
         return data
 
     def pooling(self, *, whole: bool) -> Pooling | None:
@@ -205,9 +203,8 @@ class SentenceFolder:
             said = " and ".join(map(str, modes)) or "none"
             raise UnusableFolder(path, f"pooling {said} is not known here", _POOLING_CURE)
         if settings.get("include_prompt") is False:
-            raise UnusableFolder(
-                path, "the prompt takes no part in its pooling (include_prompt)", _POOLING_CURE
-            )
+            told = "the prompt takes no part in its pooling (include_prompt)"
+            raise UnusableFolder(path, told, _POOLING_CURE)
         return cast(Pooling, known)
 
     def _graph_file(self, file: str) -> Path:

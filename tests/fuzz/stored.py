@@ -24,7 +24,7 @@ from kitpick_models.locate import find_model
 from kitpick_models.manifest import HEAD, MODEL, TOKENIZER, digest, read_manifest
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.intents.store import Intent, IntentStore
-from kitpick_rescorers.intents.votes import Voting, near_samples, vote
+from kitpick_rescorers.intents.votes import near_samples, vote
 
 Reader = Callable[[bytes], object]
 DIMENSIONS = 4
@@ -117,7 +117,7 @@ def _votes(path: Path) -> object:
     store = IntentStore(path)
     store.stale("m", 5)
     intents = store.of_model("m")
-    return vote(intents, near_samples(intents, _VECTOR, Voting()), Voting())
+    return vote(intents, near_samples(intents, _VECTOR))
 
 
 def _document(number: int) -> ApiDocument:

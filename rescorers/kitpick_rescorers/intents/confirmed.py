@@ -51,7 +51,7 @@ def confirmed(intents: Intents, near: Sequence[tuple[int, float]], request: str)
     chose: defaultdict[str, set[str]] = defaultdict(set)
     objected: defaultdict[str, set[str]] = defaultdict(set)
     for row, cosine in near:
-        if cosine < SAME_COSINE and not (words and same_words(_request(intents, row)) == words):
+        if cosine < SAME_COSINE and not (words and same_words(intents.requests[row]) == words):
             continue
         api, client = intents.apis[row], intents.clients[row]
         if not client:
@@ -62,7 +62,3 @@ def confirmed(intents: Intents, near: Sequence[tuple[int, float]], request: str)
     agreed = sorted(counts.keys() - operator, key=lambda api: (-counts[api], api))
     said = {api: f"{counts[api]} clients chose it for this request" for api in agreed}
     return dict.fromkeys(sorted(operator), OPERATOR_SAYS) | said
-
-
-def _request(intents: Intents, row: int) -> str:
-    return intents.requests[row] if intents.requests else ""

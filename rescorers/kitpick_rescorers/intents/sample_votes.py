@@ -19,7 +19,7 @@ from kitpick_rescorers.contracts import QueryEncoder, SearchedIndex, Voted
 from kitpick_rescorers.intents.confirmed import confirmed
 from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import IntentStore
-from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, Voting, caller_of, near_samples, trust, vote
+from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, caller_of, near_samples, trust, vote
 from kitpick_rescorers.intents.written import (
     NOTHING_WRITTEN,
     NearTexts,
@@ -41,7 +41,7 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self.voting, self.weights = Voting(), WrittenWeights()
+        self.weights = WrittenWeights()
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
@@ -96,7 +96,7 @@ class SampleVotes:
         # The filter comes before the vote: samples of APIs that may not be seen take nobody's place.
         apis.read(api for ranking in (*ranked, *written.rankings) for api in ranking.head)
         rows, near_texts = _first(ranked, apis), written.permitted(apis)
-        places = vote(intents, rows, self.voting, written=written_votes(near_texts, self.weights))
+        places = vote(intents, rows, written=written_votes(near_texts, self.weights))
         return _Votes(intents, rows, covered, bool(near_texts), places, apis.documents)
 
     def _intents(self, encoder: QueryEncoder, tenant: str, dimensions: int) -> Intents:
@@ -111,7 +111,7 @@ class SampleVotes:
 
     def _ranked(self, intents: Intents, vector: Vector, tenant: str) -> list[ApiRanking[tuple[int, float]]]:
         """The rows near a request that have a say for a tenant: of the operator, and of clients in turns."""
-        near = near_samples(intents, vector, self.voting)
+        near = near_samples(intents, vector)
         counting = [each for each in near if intents.counts_for(each[0], tenant)]
         by_operator = [each for each in counting if not intents.clients[each[0]]]
         by_clients = _in_turns(intents, [each for each in counting if intents.clients[each[0]]])
@@ -156,8 +156,7 @@ def _in_turns(intents: Intents, near: Sequence[tuple[int, float]]) -> list[tuple
     turns: Counter[tuple[str, str]] = Counter()
     placed: list[tuple[int, tuple[int, float]]] = []
     for each in near:
-        tenant = intents.tenants[each[0]] if intents.tenants else ""
-        caller = tenant, caller_of(intents.clients[each[0]])
+        caller = intents.tenants[each[0]], caller_of(intents.clients[each[0]])
         placed.append((turns[caller], each))
         turns[caller] += 1
     placed.sort(key=lambda item: item[0])

@@ -18,6 +18,12 @@ HALF_LIFE_DAYS = 60.0
 """Days after which a choice counts half."""
 QUORUM = 2
 """How many different clients must have chosen an API for similar requests before their choices count."""
+NEIGHBOURS = 20
+"""How many of the nearest samples count, of the operator's and of each client's own."""
+_FLOOR = 0.5
+"""Cosine below which a sample says nothing about a request."""
+_SHARPNESS = 8.0
+"""A sample's vote is cosine to this power."""
 _JUDGED_BY = 10
 """How many of the best candidates show whether samples cover the subject of a request."""
 _DAY = 86_400.0
@@ -36,12 +42,12 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
     """Unit vectors of the requests, (n, d)."""
     covered: frozenset[str]
     """APIs that have samples at all."""
-    requests: Sequence[str] = ()
+    requests: Sequence[str]
     """The requests themselves."""
-    tenants: Sequence[str] = ()
+    tenants: Sequence[str]
     """Tenant of each client; empty for none."""
-    verdicts: Sequence[str] = ()
-    """What became of each API, see `store.Verdict`; without them, all were chosen."""
+    verdicts: Sequence[str]
+    """What became of each API, see `store.Verdict`."""
 
     def counts_for(self, row: int, tenant: str) -> bool:
         """Whether a row has a say for callers of a tenant.
@@ -49,28 +55,14 @@ class Intents(msgspec.Struct, frozen=True, eq=False):
         A sample of the operator always has; what a client said, for its own tenant or, from a client of
         none, for everybody.
         """
-        if not self.clients[row]:
-            return True
-        owner = self.tenants[row] if self.tenants else ""
-        return owner in ("", tenant)
+        return not self.clients[row] or self.tenants[row] in ("", tenant)
 
     def chosen(self, row: int) -> bool:
         """Whether the API did the job."""
-        return not self.verdicts or self.verdicts[row] == "chosen"
+        return self.verdicts[row] == "chosen"
 
 
-NO_INTENTS = Intents((), (), np.zeros(0), np.zeros((0, 0), dtype=np.float32), frozenset())
-
-
-class Voting(msgspec.Struct, frozen=True):
-    """How the nearest samples vote."""
-
-    neighbours: int = 20
-    """How many of the nearest samples count, of the operator's and of each client's own."""
-    floor: float = 0.5
-    """Cosine below which a sample says nothing about a request."""
-    sharpness: float = 8.0
-    """A sample's vote is cosine to this power."""
+NO_INTENTS = Intents((), (), np.zeros(0), np.zeros((0, 0), np.float32), frozenset(), (), (), ())
 
 
 def caller_of(client: str) -> str:
@@ -84,12 +76,12 @@ def cosines(rows: NDArray[Number], vector: NDArray[Number]) -> NDArray[Number]:
     return found
 
 
-def near_samples(intents: Intents, vector: Vector, voting: Voting) -> list[tuple[int, float]]:
+def near_samples(intents: Intents, vector: Vector) -> list[tuple[int, float]]:
     """Rows whose requests are near enough to a unit vector (d,), nearest first, with their cosines."""
     if not len(intents.apis):
         return []
     similarity = cosines(intents.vectors, vector)
-    rows = np.flatnonzero(similarity >= voting.floor)
+    rows = np.flatnonzero(similarity >= _FLOOR)
     order = rows[np.lexsort((rows, -similarity[rows]))]
     return [(int(row), float(similarity[row])) for row in order]
 
@@ -110,7 +102,6 @@ def trust(order: Sequence[str], covered: frozenset[str]) -> float:
 def vote(
     intents: Intents,
     near: Sequence[tuple[int, float]],
-    voting: Voting,
     now: float | None = None,
     written: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Place]:
@@ -124,11 +115,10 @@ def vote(
     Args:
         intents: the samples.
         near: rows with cosines, nearest first: those of APIs that the caller may see.
-        voting: how they vote.
         now: seconds since the epoch; by default the present.
         written: further votes by API, of what was written about those that the caller may see.
     """
-    tally = tally_votes(intents, near, voting, now, written)
+    tally = tally_votes(intents, near, now, written)
     scores = {api: tallied.total for api, tallied in tally.items() if tallied.total > 0}
     ordered = sorted(scores, key=lambda api: (-scores[api], api))
     return {api: Place(rank, scores[api]) for rank, api in enumerate(ordered, start=1)}
@@ -165,7 +155,6 @@ class Tally(msgspec.Struct, frozen=True):
 def tally_votes(
     intents: Intents,
     near: Sequence[tuple[int, float]],
-    voting: Voting,
     now: float | None = None,
     written: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Tally]:
@@ -175,9 +164,9 @@ def tally_votes(
     said: dict[bool, dict[str, dict[str, float]]] = {True: defaultdict(dict), False: defaultdict(dict)}
     counted: Counter[str] = Counter()
     for row, cosine in near:
-        weight, api, client = cosine**voting.sharpness, intents.apis[row], intents.clients[row]
+        weight, api, client = cosine**_SHARPNESS, intents.apis[row], intents.clients[row]
         counted[client] += 1
-        if counted[client] > voting.neighbours:  # nobody's samples take the place of somebody else's
+        if counted[client] > NEIGHBOURS:  # nobody's samples take the place of somebody else's
             continue
         if not client:
             trusted[api] += weight

@@ -78,14 +78,12 @@ class Decode(Stage, frozen=True, tag="decode"):
         head, tail = head_and_tail(state, self.candidates)
         items = sorted(head, key=lambda item: item.tie)
         vectors, unusable = unit_vectors(items, len(query))
-        lexicon = Lexicon.of([item.candidate.text for item in items], self._words_of(state))
+        words = state.query if self.dense_share < 1 else ""
+        lexicon = Lexicon.of([item.candidate.text for item in items], words)
         rows = Hybrid.of(vectors, query, lexicon, self.dense_share)
         decoded = self._decoded(items, rows, state.deadline)
         after = _by_solution(state, [*items, *tail], decoded)
         return replace(after, need=self._need(state, decoded)).lacking_vectors(self.name, unusable)
-
-    def _words_of(self, state: State) -> str:
-        return state.query if self.dense_share < 1 else ""
 
     def _decoded(self, items: Sequence[Ranked], rows: Hybrid, deadline: Deadline) -> _Decoded:
         from kitpick_rescorers.nnn import NnnProblem, account, solve_active_set

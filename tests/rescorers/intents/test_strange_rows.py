@@ -15,7 +15,7 @@ from kitpick_engines.errors import EngineUnavailable
 from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer
 from kitpick_rescorers.intents.confirmed import confirmed
 from kitpick_rescorers.intents.store import Chooser, Intent, IntentStore
-from kitpick_rescorers.intents.votes import Voting, near_samples, tally_votes
+from kitpick_rescorers.intents.votes import near_samples, tally_votes
 from kitpick_rescorers.intents.written import Enrichment, ShownTo, WrittenStore
 
 VALUES = (None, 7, 0.5, "x", b"x", b"12345678")
@@ -30,8 +30,8 @@ def samples(path: Path) -> Uses:
 
     def ask() -> object:
         found = store.of_model("m@1", "acme", len(VECTOR))
-        near = near_samples(found, VECTOR, Voting())
-        return tally_votes(found, near, Voting(), now=0.0), confirmed(found, near, "rain?"), found.covered
+        near = near_samples(found, VECTOR)
+        return tally_votes(found, near, now=0.0), confirmed(found, near, "rain?"), found.covered
 
     def embed_anew() -> object:
         stale = store.stale("m@2", 9)

@@ -17,7 +17,7 @@ from kitpick_rescorers.intents.answers import AnswerLog, RememberedAnswer
 from kitpick_rescorers.intents.permitted import PermittedApis
 from kitpick_rescorers.intents.sample_votes import SampleVotes
 from kitpick_rescorers.intents.store import Chooser, Intent, IntentStore
-from kitpick_rescorers.intents.votes import Intents, Tally, Voting, near_samples, tally_votes
+from kitpick_rescorers.intents.votes import Intents, Tally, near_samples, tally_votes
 
 AXES = np.eye(8, dtype=np.float32)
 NEAR = 0.8 * AXES[0] + 0.6 * AXES[1]
@@ -39,8 +39,8 @@ def say(store: IntentStore, tenant: str, client: str, request: int, api: str, ve
 def told(store: IntentStore, tenant: str) -> list[object]:
     """Everything that a search of a tenant reads of a file."""
     found = store.of_model("m@1", tenant)
-    near = [near_samples(found, AXES[request], Voting()) for request in range(4)]
-    tallies = [tally_votes(found, rows, Voting(), now=2e9) for rows in near]
+    near = [near_samples(found, AXES[request]) for request in range(4)]
+    tallies = [tally_votes(found, rows, now=2e9) for rows in near]
     return [found.covered, found.apis, found.clients, found.requests, found.verdicts, near, tallies]
 
 
@@ -101,11 +101,20 @@ def test_the_users_that_one_key_names_take_no_place_of_those_of_another(tmp_path
     clients = [f"mallory/{number}" for number in range(users)] + ["app/ann", "app/bob", "carl"]
     apis = ["delete"] * users + ["email"] * 3
     vectors = np.array([[1.0, 0.0]] * users + [[0.8, 0.6]] * 3, dtype=np.float32)
-    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), apis, ["acme"] * len(apis))
+    rows = Intents(
+        apis,
+        clients,
+        np.zeros(len(apis)),
+        vectors,
+        frozenset(apis),
+        apis,
+        ["acme"] * len(apis),
+        ["chosen"] * len(apis),
+    )
     votes = SampleVotes(tmp_path / "samples.db", None)
     apis = PermittedApis(Shelf(""), Filter(tenant="acme"))  # type: ignore[arg-type]
     near = votes.near(rows, np.array([1.0, 0.0], dtype=np.float32), apis)
-    assert set(tally_votes(rows, near, Voting(), now=0.0)["email"].choices) == {"app/ann", "app/bob", "carl"}
+    assert set(tally_votes(rows, near, now=0.0)["email"].choices) == {"app/ann", "app/bob", "carl"}
     assert near == sorted(near, key=lambda each: (-each[1], each[0]))
     assert len(near) == min(users + 3, 1_000)
 
@@ -121,7 +130,16 @@ def test_samples_of_what_a_caller_may_not_see_take_nobodys_place(
     clients = [client.format(number) for number in range(hidden)] + [client.format(f"-{n}") for n in range(3)]
     vectors = np.array([[1.0, 0.0]] * hidden + [[0.8, 0.6]] * 3, dtype=np.float32)
     requests = [f"request {number}" for number in range(len(apis))]
-    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), requests)
+    rows = Intents(
+        apis,
+        clients,
+        np.zeros(len(apis)),
+        vectors,
+        frozenset(apis),
+        requests,
+        [""] * len(apis),
+        ["chosen"] * len(apis),
+    )
     index = Shelf("email")
     seen = PermittedApis(index, Filter(tenant="acme"))  # type: ignore[arg-type]
     near = SampleVotes(tmp_path / "samples.db", None).near(rows, np.array([1.0, 0.0], np.float32), seen)
@@ -156,9 +174,18 @@ def test_one_client_with_many_spellings_takes_nobodys_place(spellings: int) -> N
     clients = ["mallory"] * spellings + ["", "ann", "bob"]
     apis = ["delete"] * spellings + ["email"] * 3
     vectors = np.array([[1.0, 0.0]] * spellings + [[0.8, 0.6]] * 3, dtype=np.float32)
-    rows = Intents(apis, clients, np.zeros(len(apis)), vectors, frozenset(apis), apis, [""] * len(apis))
-    near = near_samples(rows, np.array([1.0, 0.0], dtype=np.float32), Voting())
-    tally = tally_votes(rows, near, Voting(), now=0.0)
+    rows = Intents(
+        apis,
+        clients,
+        np.zeros(len(apis)),
+        vectors,
+        frozenset(apis),
+        apis,
+        [""] * len(apis),
+        ["chosen"] * len(apis),
+    )
+    near = near_samples(rows, np.array([1.0, 0.0], dtype=np.float32))
+    tally = tally_votes(rows, near, now=0.0)
     assert tally["email"].samples == pytest.approx(0.8**8)
     assert set(tally["email"].choices) == {"ann", "bob"}
     assert tally.get("delete", Tally()).total == 0.0

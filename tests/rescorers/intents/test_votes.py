@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitpick_rescorers.intents.votes import Intents, Voting, near_samples, trust, vote
+from kitpick_rescorers.intents import votes
+from kitpick_rescorers.intents.votes import Intents, near_samples, trust, vote
 
 DAY = 86_400.0
 NOW = 1_000 * DAY
@@ -20,13 +21,14 @@ def intents(*rows: tuple[str, str, float, float]) -> Intents:
         np.array([NOW - age * DAY for *_, age in rows]),
         np.array(vectors, dtype=np.float32).reshape(len(rows), 2),
         frozenset(api for api, *_ in rows),
+        [""] * len(rows),
+        [""] * len(rows),
+        ["chosen"] * len(rows),
     )
 
 
-def order(found: Intents, voting: Voting | None = None) -> list[str]:
-    voting = voting or Voting()
-    near = near_samples(found, np.array([1.0, 0.0], dtype=np.float32), voting)
-    return list(vote(found, near, voting, NOW))
+def order(found: Intents) -> list[str]:
+    return list(vote(found, near_samples(found, np.array([1.0, 0.0], dtype=np.float32)), NOW))
 
 
 def test_the_api_of_the_nearest_samples_comes_first() -> None:
@@ -39,7 +41,11 @@ def test_several_samples_weigh_more_than_one() -> None:
 
 def test_what_is_not_near_does_not_vote() -> None:
     assert order(intents(("a", "", 0.49, 0))) == []
-    assert order(intents(("a", "", 0.9, 0), ("b", "", 0.8, 0)), Voting(neighbours=1)) == ["a"]
+
+
+def test_of_the_operators_samples_only_the_nearest_vote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(votes, "NEIGHBOURS", 1)
+    assert order(intents(("a", "", 0.9, 0), ("b", "", 0.8, 0))) == ["a"]
 
 
 def test_samples_of_the_operator_do_not_age_and_choices_do() -> None:
