@@ -97,12 +97,7 @@ class ElasticsearchCarrier:
     def send(
         self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
     ) -> tuple[int, Any]:
-        """Status and decoded JSON of any answer.
-
-        Raises:
-            ServerUnreachable: there was no answer.
-            EngineUnavailable: it was too large.
-        """
+        """Status and decoded JSON of any answer."""
         from elasticsearch import ApiError, TransportError
 
         headers = {"accept": "application/json"}

@@ -93,12 +93,7 @@ class OpenSearchCarrier:
     def send(
         self, method: str, path: str, body: bytes | None, content_type: str, timeout: float
     ) -> tuple[int, Any]:
-        """Status and decoded JSON of any answer.
-
-        Raises:
-            ServerUnreachable: there was no answer.
-            EngineUnavailable: it was too large.
-        """
+        """Status and decoded JSON of any answer."""
         from opensearchpy.exceptions import OpenSearchException, TransportError
 
         headers = {"content-type": content_type}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from kitpick_engines.contract import Engine, IndexedDocument
+from kitpick_engines.contract import Engine, IndexedDocument, IndexSchema
 from kitpick_engines.errors import InvalidDocument, SchemaMismatch
 from kitpick_ingest.dead_letters import write_accepted
 from kitpick_ingest.errors import EmptySource
@@ -51,7 +51,7 @@ def copy_catalog(source: Engine, target: Engine, progress: Progress, locks: Path
     if live is None:
         raise EmptySource(source.url)
     with catalog_lock(locks, target.url, progress), Spool() as spool:
-        index = _target_index(source, target)
+        index = _target_index(source.url, live[1], target)
         spool.hold(target.hashes(index))
         stats = source.stats()
         copied = unchanged = 0
@@ -60,7 +60,8 @@ def copy_catalog(source: Engine, target: Engine, progress: Progress, locks: Path
             progress.phase("copy", stats.documents if stats else None) as advance,
             target.writing(index) as writer,
         ):
-            for batch in _batches(source.documents(live[0])):
+            documents = source.documents(live[0])
+            while batch := list(itertools.islice(documents, _BATCH)):
                 different = _different(batch, spool)
                 bad = _lost(different, source.url)
                 bad += write_accepted(writer, [each for each in different if each.vector.any()])
@@ -90,18 +91,12 @@ def _lost(batch: Sequence[IndexedDocument], url: str) -> list[InvalidDocument]:
     return [InvalidDocument(each.document.id, reason) for each in batch if not each.vector.any()]
 
 
-def _target_index(source: Engine, target: Engine) -> str:
+def _target_index(source: str, wanted: IndexSchema, target: Engine) -> str:
     """The live index of the target, created if there is none."""
-    live, wanted = target.live(), source.live()
-    assert wanted is not None, "the source was looked at"
-    if live is not None and live[1] != wanted[1]:
+    live = target.live()
+    if live is not None and live[1] != wanted:
         raise SchemaMismatch(
-            f"{target.url} holds vectors of {live[1].model}, {source.url} those of {wanted[1].model}: "
+            f"{target.url} holds vectors of {live[1].model}, {source} those of {wanted.model}: "
             "copy into a catalog of another name"
         )
-    return target.ensure(wanted[1])
-
-
-def _batches(documents: Iterator[IndexedDocument]) -> Iterator[list[IndexedDocument]]:
-    while batch := list(itertools.islice(documents, _BATCH)):
-        yield batch
+    return target.ensure(wanted)

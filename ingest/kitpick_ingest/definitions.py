@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from kitpick_engines.document import ApiDocument, Effect, Parameter
 from kitpick_ingest.function_forms import inner_function, schema_of
 from kitpick_ingest.function_names import MAX_NAME, function_names, slug
-from kitpick_ingest.input_schemas import MANY, NAMED, ONE, InputSchemas, read_inputs
-from kitpick_ingest.json_files import UNREADABLE
-from kitpick_ingest.json_values import JsonObject, as_object
+from kitpick_ingest.input_schemas import MANY, NAMED, ONE, InputSchemas
+from kitpick_ingest.json_values import JsonObject, as_object, decoded_object
 from kitpick_ingest.prose import clip
 from kitpick_ingest.references import References
 
@@ -52,11 +49,7 @@ def native_definition(document: ApiDocument) -> JsonObject:
     Those are MCP tools (`inputSchema`) and functions in every form of `function_forms`; of one that is
     wrapped the inner object.
     """
-    try:
-        definition = as_object(msgspec.json.decode(document.definition)) if document.definition else {}
-    except UNREADABLE:
-        return {}
-    inner = inner_function(definition)
+    inner = inner_function(decoded_object(document.definition))
     return inner if inner.get("name") == document.api and schema_of(inner) is not None else {}
 
 
@@ -69,7 +62,7 @@ def input_schema(document: ApiDocument) -> JsonObject:
     """
     schema = schema_of(native_definition(document))
     if schema is None:
-        return listed_schema(document.parameters, read_inputs(document.inputs))
+        return listed_schema(document.parameters, decoded_object(document.inputs))
     if _is_gemini(schema):
         schema = InputSchemas(References(schema).target).whole(schema)
     if "[]" in document.definition:

@@ -6,7 +6,6 @@ What cannot be read, a whole file or one entry, becomes a dead letter and does n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,11 +34,15 @@ def read_parts(
     Raises:
         SourceError: the only part there is cannot be read.
     """
-    if len(parts) == 1:
-        yield from read(parts[0])
-        return
     for part in parts:
-        yield from _isolated(source, part, read)
+        yield from read(part) if len(parts) == 1 else _isolated(source, part, read)
+
+
+def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted]]) -> Iterator[Converted]:
+    try:
+        yield from read(part)
+    except SourceError as error:
+        yield DeadLetter(source, error.where, error.what)
 
 
 def read_files(
@@ -50,20 +53,13 @@ def read_files(
     Raises:
         SourceError: the only file there is cannot be read, or is not to be.
     """
-    return read_parts(source, files, partial(_read_found, read=read))
 
+    def read_found(file: FoundFile) -> Iterator[Converted]:
+        if file.problem:
+            raise SourceError(str(file.path), file.problem)
+        yield from read(file)
 
-def _read_found(file: FoundFile, read: Callable[[FoundFile], Iterator[Converted]]) -> Iterator[Converted]:
-    if file.problem:
-        raise SourceError(str(file.path), file.problem)
-    yield from read(file)
-
-
-def _isolated(source: str, part: Part, read: Callable[[Part], Iterator[Converted]]) -> Iterator[Converted]:
-    try:
-        yield from read(part)
-    except SourceError as error:
-        yield DeadLetter(source, error.where, error.what)
+    return read_parts(source, files, read_found)
 
 
 class PathSource:
@@ -84,12 +80,7 @@ class FilesSource(PathSource):
     """Endings of the files that are read in a folder."""
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the files, and of what is in them.
-
-        Raises:
-            SourceError: nothing there, not readable, or not what it should be.
-            MissingExtra: a package that reads it is not installed.
-        """
+        """Documents in the order of the files, and of what is in them."""
         yield from read_files(self.name, find_files(self.path, self.suffixes), self._read_file)
 
     def _read_file(self, file: FoundFile) -> Iterator[Converted]:

@@ -94,11 +94,7 @@ class RemoteFileSource:
         self._settings = settings or LiveSettings()
 
     def read(self) -> Iterator[Converted]:
-        """Documents of the fetched file; positions of dead letters name the URL.
-
-        Raises:
-            SourceError: the URL cannot be fetched within the limits, or its content cannot be read.
-        """
+        """Documents of the fetched file; positions of dead letters name the URL."""
         where = shown_url(self._url)
         with tempfile.TemporaryDirectory(prefix="kitpick-") as folder:
             path = Path(folder, Path(where).name)

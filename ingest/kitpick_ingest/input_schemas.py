@@ -8,7 +8,7 @@ or left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from kitpick_engines.document import Parameter
 from kitpick_ingest.json_schema import MAX_PARAMETERS
 from kitpick_ingest.json_values import JsonObject, as_list, as_object, as_string, segments
 from kitpick_ingest.prose import clip
-from kitpick_ingest.references import unresolved
+from kitpick_ingest.references import Target, followed, unresolved
 
 MAX_INPUTS = 32_000
 """Most characters of the schemas of one API. A larger one loses its inner parts, and says so."""
@@ -46,9 +46,6 @@ _FLAGS = frozenset({"uniqueItems", "readOnly", "writeOnly", "deprecated"})
 _PLAIN_KEYS = frozenset({"type", "description"})
 _GROUPED = ("anyOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "minProperties")
 _GROUPED_TOO = ("maxProperties", "patternProperties", "propertyNames", "unevaluatedProperties")
-
-Target = Callable[[str], JsonObject | None]
-"""The object that a reference leads to."""
 
 
 class InputSchemas:
@@ -136,13 +133,7 @@ class InputSchemas:
 
     def resolved(self, schema: object) -> JsonObject:
         """The schema at the end of a chain of references."""
-        value = as_object(schema)
-        for _ in range(_MAX_DEPTH):
-            following = self._target(reference) if (reference := unresolved(value)) else None
-            if following is None:
-                break
-            value = following
-        return value
+        return followed(as_object(schema), self._target)
 
     def _closure(self, used: set[str], room: int) -> JsonObject:
         """The parts that are named, and those that these name: the nearest first, while there is room."""
@@ -340,11 +331,3 @@ def _number(text: str) -> int | float | None:
     if not math.isfinite(number):
         return None
     return int(number) if number.is_integer() else number
-
-
-def read_inputs(text: str) -> Mapping[str, Any]:
-    """Inverse of `InputSchemas.text`; empty for a text that is none."""
-    try:
-        return as_object(msgspec.json.decode(text)) if text else {}
-    except msgspec.MsgspecError:
-        return {}

@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote
 
+import msgspec
+
 JsonObject = dict[str, Any]
 
 
 def as_object(value: object) -> JsonObject:
     """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def decoded_object(text: str) -> JsonObject:
+    """The object that a JSON text holds, an empty one where it holds none or is no JSON."""
+    try:
+        return as_object(msgspec.json.decode(text)) if text else {}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
 
 
 def as_list(value: object) -> list[Any]:

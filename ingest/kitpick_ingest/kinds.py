@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
-
 from kitpick_engines.document import ApiDocument
-from kitpick_ingest.json_files import UNREADABLE
-from kitpick_ingest.json_values import JsonObject, as_object
+from kitpick_ingest.json_values import JsonObject, decoded_object
 
 SKILL, SERVER, AGENT = "skill", "server", "agent"
 """Categories of documents of these kinds, unless the source was given another."""
@@ -23,10 +20,7 @@ Kind = Literal["skill", "server", "agent"]
 
 def published(document: ApiDocument) -> tuple[Kind, JsonObject] | None:
     """The kind of a document that is no API, and its definition; None for an API."""
-    try:
-        definition = as_object(msgspec.json.decode(document.definition)) if document.definition else {}
-    except UNREADABLE:
-        return None
+    definition = decoded_object(document.definition)
     kind = _kind_of(definition)
     return None if kind is None else (kind, definition)
 

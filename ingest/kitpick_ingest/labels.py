@@ -35,11 +35,7 @@ class LabelledSource:
         return self._labels.category
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
-        """The documents of the source with the labels.
-
-        Raises:
-            SourceError: the source as a whole cannot be read.
-        """
+        """The documents of the source with the labels."""
         changes = {field: value for field, value in msgspec.structs.asdict(self._labels).items() if value}
         for item in self.source.read():
             yield item if isinstance(item, DeadLetter) else self._labelled(item, changes)
@@ -50,11 +46,7 @@ class LabelledSource:
         return None if inner is None else digest(inner, msgspec.json.encode(self._labels).decode())
 
     def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:
-        """Passes on the reports of a live source with the labels.
-
-        Raises:
-            SourceError: the source announces no changes, or fails.
-        """
+        """Passes on the reports of a live source with the labels."""
         watch_source(self.source, lambda snapshot: on_change(LabelledSource(snapshot, self._labels)), stop)
 
     def _labelled(self, document: ApiDocument, changes: dict[str, object]) -> ApiDocument | DeadLetter:

@@ -23,6 +23,10 @@ IDENTIFIERS = ("$id", "$anchor", "$dynamicAnchor", "$self")
 """Keywords by which a part of a document has a name of its own."""
 
 
+Target = Callable[[str], JsonObject | None]
+"""The object that a reference leads to."""
+
+
 class FilePlace(NamedTuple):
     """Where a reference leads."""
 
@@ -35,6 +39,16 @@ def unresolved(value: JsonObject) -> str:
     """The reference that a value still has, or an empty text."""
     found = (value.get(key) for key in _REFERENCES)
     return next((reference for reference in found if isinstance(reference, str)), "")
+
+
+def followed(value: JsonObject, target: Target) -> JsonObject:
+    """The value at the end of a chain of references, each of which `target` follows one step."""
+    for _ in range(_MAX_CHAIN):
+        following = target(reference) if (reference := unresolved(value)) else None
+        if following is None:
+            break
+        value = following
+    return value
 
 
 def file_of(reference: str) -> str:
@@ -79,13 +93,7 @@ class References:
         What comes back still has a `$ref` where that leads out of the documents, nowhere, to something that
         is not an object, or in a circle: see `unresolved`.
         """
-        for _ in range(_MAX_CHAIN):
-            reference = unresolved(value)
-            target = self.target(reference) if reference else None
-            if target is None:
-                return value
-            value = target
-        return value
+        return followed(value, self.target)
 
     def target(self, reference: str) -> JsonObject | None:
         """The object that a reference leads to, or None: one step of `resolve`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,22 +32,17 @@ BEGIN;
 # One transaction that never ends: nobody else reads this, and it saves a flush after every statement.
 
 
-class _SpoolErrors:
+@contextmanager
+def _on_disk() -> Iterator[None]:
     """A context of what SQLite does: forks wait for it, and an error names the cause, mostly a full disk."""
-
-    def __enter__(self) -> None:
-        FORKS_WAIT.__enter__()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        FORKS_WAIT.leave()
-        if isinstance(error, sqlite3.OperationalError):
+    with FORKS_WAIT:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
             raise LocalWriteFailed(
                 f"temporary file of the sync: {error}; nothing was written to the catalog; free some space, "
                 "or name a folder on a larger disk in SQLITE_TMPDIR"
             ) from error
-
-
-_DISK = _SpoolErrors()
 
 
 class KnownDocument(NamedTuple):
@@ -80,7 +75,7 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        with _DISK:
+        with _on_disk():
             self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             self._database.executescript(_LAYOUT)
 
@@ -93,7 +88,7 @@ class Spool:
 
     def hold(self, hashes: Iterable[tuple[str, str]]) -> int:
         """Stores the documents of the index, as pairs (id, content hash), and returns their number."""
-        with _DISK:
+        with _on_disk():
             self._database.executemany("INSERT INTO documents (id, hash) VALUES (?, ?)", hashes)
             (count,) = self._database.execute("SELECT count(*) FROM documents WHERE hash NOT NULL").fetchone()
         return int(count)
@@ -101,12 +96,12 @@ class Spool:
     def restrict(self, restricted: Iterable[RestrictedDocument]) -> None:
         """Stores which of the held documents are restricted."""
         rows = ((each.tenant, each.limited, each.id) for each in restricted)
-        with _DISK:
+        with _on_disk():
             self._database.executemany("UPDATE documents SET tenant = ?, limited = ? WHERE id = ?", rows)
 
     def find(self, document_id: str) -> KnownDocument:
         """The state of this id."""
-        with _DISK:
+        with _on_disk():
             row = self._database.execute(
                 "SELECT seen, hash, tenant, limited FROM documents WHERE id = ?", (document_id,)
             ).fetchone()
@@ -119,7 +114,7 @@ class Spool:
         """
         first = dict(reversed(contents))
         marks = ",".join("?" * len(first))
-        with _DISK:
+        with _on_disk():
             held = self._database.execute(
                 f"SELECT id, hash FROM documents WHERE seen = 0 AND id IN ({marks})",  # noqa: S608 - marks only
                 tuple(first),
@@ -134,12 +129,12 @@ class Spool:
 
     def keep(self, document_id: str) -> None:
         """The held document of this id stays as it is; an id that is not held is ignored."""
-        with _DISK:
+        with _on_disk():
             self._database.execute("UPDATE documents SET seen = 1 WHERE id = ?", (document_id,))
 
     def write(self, document: ApiDocument) -> None:
         """The document is new or changed, and must be written."""
-        with _DISK:
+        with _on_disk():
             self._database.execute(
                 "INSERT INTO documents (id, seen, body) VALUES (?, 1, ?) "
                 "ON CONFLICT (id) DO UPDATE SET seen = 1, body = excluded.body",
@@ -148,7 +143,7 @@ class Spool:
 
     def count_gone(self) -> int:
         """How many documents the index holds that this run has not seen."""
-        with _DISK:
+        with _on_disk():
             (count,) = self._database.execute("SELECT count(*) FROM documents WHERE seen = 0").fetchone()
         return int(count)
 
@@ -157,7 +152,7 @@ class Spool:
         query = "SELECT id FROM documents WHERE seen = 0 AND id > ? ORDER BY id LIMIT 1"
         last = ("",)
         while True:
-            with _DISK:
+            with _on_disk():
                 last = self._database.execute(query, last).fetchone()
             if last is None:
                 return
@@ -171,7 +166,7 @@ class Spool:
     def attach(self, places: Sequence[int], vectors: Sequence[Vector]) -> None:
         """Stores the vectors of the documents at these places."""
         blobs = [vector.astype("<f4").tobytes() for vector in vectors]
-        with _DISK:
+        with _on_disk():
             self._database.executemany("INSERT INTO vectors VALUES (?, ?)", zip(places, blobs, strict=True))
 
     def embedded(self, size: int) -> Iterator[list[IndexedDocument]]:
@@ -188,7 +183,7 @@ class Spool:
         statement = f"{query} AND place > ? ORDER BY place LIMIT ?"
         last = 0
         while True:
-            with _DISK:
+            with _on_disk():
                 rows = self._database.execute(statement, (last, size)).fetchall()
             if not rows:
                 return

@@ -136,11 +136,8 @@ def _settings(query: str) -> RemoteSettings:
 
 def _options_set(settings: RemoteSettings) -> dict[str, str]:
     """The options that differ from the defaults, as text."""
-    options = msgspec.to_builtins(settings)
-    texts = (
-        (name, value if isinstance(value, str) else str(value).lower()) for name, value in options.items()
-    )
-    return dict(texts)
+    options = msgspec.to_builtins(settings).items()
+    return {name: value if isinstance(value, str) else str(value).lower() for name, value in options}
 
 
 def _credentials(userinfo: str) -> Credentials:

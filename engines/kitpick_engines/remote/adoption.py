@@ -89,7 +89,7 @@ def _matches(server: SearchServer, name: str, state: CatalogState) -> bool:
         verify(server, name, check_name(state, name))
     except ForeignState:
         return False
-    return state.live == "" or not _is_later(server, state.live, state.index(state.live))
+    return state.live == "" or _last_session(server, state.live) <= state.index(state.live).begun
 
 
 def _planned(server: SearchServer, name: str, state: CatalogState) -> Adoption:
@@ -132,10 +132,6 @@ def _resumed(server: SearchServer, index: str, state: IndexState) -> IndexState:
         )
     unseen = {*state.hidden, *range(state.generation + 1, begun + 1)}
     return replace(state, begun=begun, aborted=tuple(sorted(unseen)), open=())
-
-
-def _is_later(server: SearchServer, index: str, state: IndexState) -> bool:
-    return _last_session(server, index) > state.begun
 
 
 def _last_session(server: SearchServer, index: str) -> int:

@@ -98,15 +98,11 @@ def _refused_actions(answer: Json, positions: Sequence[int]) -> list[RefusedActi
         (result,) = item.values()
         if result["status"] > 299 and not (result["status"] == 404 and "error" not in result):
             error = result.get("error", {})
-            reason = _action_fault(error)
+            cause = error.get("caused_by", {})
+            reason = f"{error.get('reason', '')} {cause.get('reason', '')}".strip()[:500]
             cure = block_cure(str(error.get("type", "")), reason)
             failures.append(RefusedAction(position, result["status"], reason, cure))
     return failures
-
-
-def _action_fault(error: Json) -> str:
-    cause = error.get("caused_by", {})
-    return f"{error.get('reason', '')} {cause.get('reason', '')}".strip()[:500]
 
 
 def _requests(actions: Sequence[Action]) -> Iterator[tuple[list[int], list[bytes]]]:

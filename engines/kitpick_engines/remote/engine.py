@@ -244,19 +244,11 @@ class RemoteEngine(LiveIndex):
         return integrity.counted(asked[1][0]["aggregations"]) if asked is not None else {}
 
     def planned_adoption(self) -> Adoption | None:
-        """What `adopt` would do with a restored catalog of this name; None where the state matches already.
-
-        Raises:
-            NotAdoptable: something that the state names was not restored, or is of another time.
-        """
+        """What `adopt` would do with a restored catalog; None where the state matches already."""
         return planned(self.server, self._store)
 
     def adopt(self, adoption: Adoption) -> None:
-        """Binds the state to this catalog's name and to the indexes that are there, and sets the alias.
-
-        Raises:
-            NotAdoptable: the state was changed since this was planned.
-        """
+        """Binds the state to this catalog's name and to the indexes that are there, and sets the alias."""
         state = carry_out(self.server, self._store, adoption)
         self._publish(state)
 

@@ -49,11 +49,7 @@ class LiveIndex:
         self._weights = np.array(msgspec.structs.astuple(LexicalWeights()))
 
     def search(self, request: SearchRequest) -> Candidates:
-        """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id.
-
-        Raises:
-            InvalidVector: the query vector has the wrong length or is not finite.
-        """
+        """Candidates of both rankings in one round trip, best lexical or dense rank first, ties by id."""
         each_ranking = [self._ranking(each) for each in searches_of(request)]
         rankings = Rankings(each_ranking, request.filter, self._counted)
         while True:  # once at least: a request that finds nothing also learns the schema
@@ -72,11 +68,7 @@ class LiveIndex:
         return RankingSearch(request, terms, self.dialect, self._weights)
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
-        """The k visible documents of largest inner product with a vector of any length, best first.
-
-        Raises:
-            InvalidVector: the vector has the wrong length or is not finite.
-        """
+        """The k visible documents of largest inner product with a vector of any length, best first."""
         return self.search(SearchRequest("", vector, k, filter))
 
     def apis_of_tools(self, tools: Iterable[str], filter: Filter, limit: int) -> list[Candidate]:  # noqa: A002

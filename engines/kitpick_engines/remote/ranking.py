@@ -148,11 +148,7 @@ class Rankings:
         self._asked: dict[int, list[Json]] = {}
 
     def question(self, live: CommittedIndex) -> list[Json]:
-        """Search bodies for a state, of all that are open; the counting one is the last.
-
-        Raises:
-            InvalidVector: a query vector has the wrong length or is not finite.
-        """
+        """Search bodies for a state, of all that are open; the counting one is the last."""
         shown = live.visible(self._wanted)
         self._asked = {number: each.question(live, shown) for number, each in self.open.items()}
         self._counts = self._counted.known(live, self._wanted)

@@ -130,11 +130,7 @@ class StateStore:
         self.index = state_index(name)
 
     def load(self) -> Versioned | None:
-        """As `read`, for a state that is this catalog's.
-
-        Raises:
-            ForeignState: it is of a catalog of another name.
-        """
+        """As `read`, for a state that is this catalog's."""
         if (found := self.read()) is not None:
             check_name(found.state, self.name)
         return found
@@ -185,11 +181,7 @@ class StateStore:
         return True
 
     def _is_stored(self, state: CatalogState, error: EngineUnavailable) -> bool:
-        """True if a change is there whose answer was lost.
-
-        Raises:
-            EngineUnavailable: it is not there, or nobody knows.
-        """
+        """True if a change is there whose answer was lost."""
         try:
             current = self.read()
         except EngineError:

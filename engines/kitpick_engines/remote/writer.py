@@ -9,7 +9,7 @@ What no search can need any more is removed at the beginning of a session, when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kitpick_engines.contract import IndexedDocument, checked_vector
 from kitpick_engines.document import ApiDocument, validate_document
@@ -57,7 +57,8 @@ class RemoteWriter:
 
     def delete(self, ids: Iterable[str]) -> None:
         """Removes documents; unknown ids are ignored."""
-        for page in _pages(storable(ids)):
+        wanted = storable(ids)
+        for page in (wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE)):
             self._begin_change()
             own = [Action({"delete": {"_id": physical_id(each, self._session)}}) for each in page]
             self._all_done(send(self._server, self._index, own))
@@ -91,15 +92,11 @@ class RemoteWriter:
         for _ in range(_ATTEMPTS):
             if not hits:
                 return
-            failures = send(self._server, self._index, [self._mark(hit) for hit in hits])
+            marks = [_written(hit, hit["_source"] | {"died": self._session}) for hit in hits]
+            failures = send(self._server, self._index, marks)
             self._all_done([each for each in failures if each.status != 409])
             hits = self._unended(self._newest([hits[each.position]["_id"] for each in failures]))
         raise EngineUnavailable(f"{self._index}: another process changes the same documents all the time")
-
-    def _mark(self, hit: Json) -> Action:
-        condition = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-        source = restored(hit["_source"]) | {"died": self._session}
-        return Action({"index": {"_id": hit["_id"], **condition}}, source)
 
     def _newest(self, names: Sequence[str]) -> list[Json]:
         """The current form of versions that changed since they were searched."""
@@ -128,15 +125,11 @@ class RemoteWriter:
             raise EngineUnavailable(f"{self._index}: {failures[0].status}: {failures[0].reason}")
 
 
-def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
-
-
 def _refusal(document: ApiDocument, failure: RefusedAction) -> InvalidDocument:
     return InvalidDocument(document.id, f"refused by the server: {failure.status} {failure.reason}")
 
 
-_DELETED_AT_ONCE = 1_000
+_DELETED: Json = {"size": 1_000, "_source": False}
 _UNMARKED_AT_ONCE = 200
 
 
@@ -164,52 +157,46 @@ def clean(server: SearchServer, index: str, state: IndexState, beat: Beat) -> No
     """
     if state.aborted:
         server.call("POST", f"/{index}/_refresh")
-        _unmark(server, index, list(state.aborted), beat)
-        _delete(server, index, {"terms": {"born": list(state.aborted)}}, beat)
+        died: Json = {"query": {"terms": {"died": list(state.aborted)}}, "size": _UNMARKED_AT_ONCE}
+        _change_all(server, index, died | {"seq_no_primary_term": True}, _unmarked, beat)
+        born: Json = {"query": {"terms": {"born": list(state.aborted)}}}
+        _change_all(server, index, born | _DELETED, _deletion, beat)
     long_gone: Json = {"range": {"died": {"lt": state.generation}}}
     unless = [{"terms": {"died": list(state.aborted)}}] if state.aborted else []
-    _delete(server, index, {"bool": {"filter": [long_gone], "must_not": unless}}, beat)
+    ended: Json = {"query": {"bool": {"filter": [long_gone], "must_not": unless}}}
+    _change_all(server, index, ended | _DELETED, _deletion, beat)
 
 
-def _delete(server: SearchServer, index: str, query: Json, beat: Beat) -> None:
-    while True:
-        beat()
-        body = {"size": _DELETED_AT_ONCE, "query": query, "_source": False, "sort": BY_ID}
-        hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
-        refused = send(server, index, [Action({"delete": {"_id": hit["_id"]}}) for hit in hits])
-        if hits:
-            server.call("POST", f"/{index}/_refresh")
-        if len(hits) < _DELETED_AT_ONCE:
-            return
-        _require_progress(index, refused, len(hits))
-
-
-def _unmark(server: SearchServer, index: str, sessions: list[int], beat: Beat) -> None:
-    """Removes the marks of aborted sessions, before their numbers are forgotten."""
-    query: Json = {"terms": {"died": sessions}}
-    while True:
-        beat()
-        body = {"size": _UNMARKED_AT_ONCE, "query": query, "sort": BY_ID, "seq_no_primary_term": True}
-        hits = server.call("POST", f"/{index}/_search", body)["hits"]["hits"]
-        refused = send(server, index, [_unmarked(hit) for hit in hits])
-        if hits:
-            server.call("POST", f"/{index}/_refresh")
-        if len(hits) < _UNMARKED_AT_ONCE:
-            return
-        _require_progress(index, refused, len(hits))
-
-
-def _require_progress(index: str, refused: Sequence[RefusedAction], asked: int) -> None:
-    """Refuses to search again for what the server will not change.
+def _change_all(
+    server: SearchServer, index: str, search: Json, change: Callable[[Json], Action], beat: Beat
+) -> None:
+    """Changes every version that a search finds, page by page.
 
     Raises:
-        EngineUnavailable: it refused every action of a page.
+        EngineUnavailable: the server refused every action of a page, and would refuse them again.
     """
-    if len(refused) == asked:
-        raise EngineUnavailable(f"{index}: {refused[0].status}: {refused[0].reason}")
+    while True:
+        beat()
+        hits = server.call("POST", f"/{index}/_search", search | {"sort": BY_ID})["hits"]["hits"]
+        refused = send(server, index, [change(hit) for hit in hits])
+        if hits:
+            server.call("POST", f"/{index}/_refresh")
+        if len(hits) < search["size"]:
+            return
+        if len(refused) == len(hits):
+            raise EngineUnavailable(f"{index}: {refused[0].status}: {refused[0].reason}")
+
+
+def _deletion(hit: Json) -> Action:
+    return Action({"delete": {"_id": hit["_id"]}})
 
 
 def _unmarked(hit: Json) -> Action:
+    """Without the mark of an aborted session, before its number is forgotten."""
+    return _written(hit, {name: value for name, value in hit["_source"].items() if name != "died"})
+
+
+def _written(hit: Json, source: Json) -> Action:
+    """A version with another source, where it is still the one that was read."""
     condition = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
-    source = {name: value for name, value in hit["_source"].items() if name != "died"}
     return Action({"index": {"_id": hit["_id"], **condition}}, restored(source))

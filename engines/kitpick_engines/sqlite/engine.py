@@ -128,11 +128,7 @@ class SqliteEngine:
 
     @FORKS_WAIT
     def swap(self, index: str) -> None:
-        """Makes `index` the live one and drops all others.
-
-        Raises:
-            UnknownIndex: there is no index of this name.
-        """
+        """Makes `index` the live one and drops all others."""
         with self._connections.writing() as connection, translated(self._path):
             chosen = tables.index_named(connection, index)
             tables.set_live(connection, chosen)
@@ -215,11 +211,7 @@ class SqliteEngine:
             yield from FORKS_WAIT.one_by_one(read(row, matrix) for row in rows)
 
     def search(self, request: SearchRequest) -> Candidates:
-        """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id.
-
-        Raises:
-            InvalidVector: the query vector has the wrong length or is not finite.
-        """
+        """Candidates of both rankings from one snapshot, best lexical or dense rank first, ties by id."""
         with self._snapshot() as snapshot:
             if snapshot is None:
                 return Candidates()
@@ -241,16 +233,8 @@ class SqliteEngine:
             return read_candidates(snapshot.connection, snapshot.view, positions.tolist())
 
     def neighbours(self, vector: Vector, k: int, filter: Filter) -> list[Candidate]:  # noqa: A002
-        """The k visible documents of largest inner product with a vector of any length, best first.
-
-        Raises:
-            InvalidVector: the vector has the wrong length or is not finite.
-        """
-        with self._snapshot() as snapshot:
-            if snapshot is None:
-                return []
-            (places,) = self._dense(snapshot, [SearchRequest("", vector, k, filter)])
-            return found_together(*snapshot, [({}, places)])[0]
+        """The k visible documents of largest inner product with a vector of any length, best first."""
+        return self.search(SearchRequest("", vector, k, filter))
 
     def fetch(self, ids: Sequence[str], filter: Filter) -> list[ApiDocument]:  # noqa: A002
         """Whole documents in the order of `ids`; unknown and forbidden ones are left out."""

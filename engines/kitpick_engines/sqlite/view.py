@@ -236,11 +236,7 @@ class View:
 
 
 def _refuse_strange_columns(columns: Sequence[Sequence[object]]) -> None:
-    """Compares what a view reads with what kitpick writes.
-
-    Raises:
-        StrangeValue: names the column.
-    """
+    """Compares what a view reads with what kitpick writes."""
     for (name, kind), values in zip(_TYPES.items(), columns, strict=True):
         _refuse_strange_column(f"docs.{name}", kind, values)
     for strange in set(columns[7]) - EFFECTS:

@@ -57,12 +57,7 @@ class SqliteWriter:
 
     @FORKS_WAIT
     def write(self, batch: Sequence[IndexedDocument]) -> None:
-        """Adds documents, replacing those of the same id; the last of equal ids in the batch counts.
-
-        Raises:
-            InvalidVector: wrong length or not finite; nothing of the batch is kept.
-            InvalidDocument: no engine can hold it; nothing of the batch is kept.
-        """
+        """Adds documents, replacing those of the same id; the last of equal ids in the batch counts."""
         if not batch:
             return
         dimensions = self._index.schema.dimensions

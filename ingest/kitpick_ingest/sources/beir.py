@@ -52,11 +52,7 @@ class BeirSource(PathSource):
     usual_name = "beir"
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the corpus.
-
-        Raises:
-            SourceError: the corpus cannot be read.
-        """
+        """Documents in the order of the corpus."""
         yield from documents(self.name, records(self._corpus()), self._document)
 
     def _corpus(self) -> Path:

@@ -127,20 +127,11 @@ class BotocoreSource:
         self._loader = _new_loader()
 
     def read(self) -> Iterator[Converted]:
-        """One document an operation; `definition` is the operation's bytes in the model file.
-
-        Raises:
-            SourceError: a named service does not exist, or the one model asked for cannot be read.
-        """
+        """One document an operation; `definition` is the operation's bytes in the model file."""
         yield from read_parts(self.name, self._known_services(), self._read_service)
 
     def fingerprint(self) -> str:
-        """Changes with the models of these services.
-
-        Raises:
-            SourceError: a named service does not exist.
-            OSError: a model cannot be read.
-        """
+        """Changes with the models of these services."""
         services = self._known_services()
         return file_fingerprint((self._model_path(service) for service in services), *services)
 

@@ -25,11 +25,7 @@ class DocumentsSource(PathSource):
     usual_name = "documents"
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the file.
-
-        Raises:
-            SourceError: the file cannot be read.
-        """
+        """Documents in the order of the file."""
         yield from documents(self.name, records(self.path), self._document)
 
     def _document(self, entry: Entry) -> ApiDocument:

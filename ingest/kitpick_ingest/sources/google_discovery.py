@@ -114,20 +114,11 @@ class GoogleDiscoverySource:
         self._path = path
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the files, of each file the methods of a resource before its resources.
-
-        Raises:
-            SourceError: nothing there, or the one file that is there cannot be read.
-        """
+        """Documents in the order of the files, the methods of a resource before its resources."""
         yield from read_files(self.name, self._files(), partial(self._read_file, seen={}))
 
     def fingerprint(self) -> str:
-        """Changes with the files.
-
-        Raises:
-            SourceError: nothing there.
-            OSError: a file cannot be read.
-        """
+        """Changes with the files."""
         return found_fingerprint(self._files())
 
     def _files(self) -> list[FoundFile]:

@@ -81,11 +81,7 @@ async def follow(endpoint: McpEndpoint, settings: LiveSettings, output: ServerOu
 async def watch_changes(
     connection: Connection, settings: LiveSettings, report: Report, changes: Changes
 ) -> None:
-    """Like `follow`, on an open session. `changes` receives its notifications.
-
-    Raises:
-        AnnouncesNothing: the server does not say that it announces changes.
-    """
+    """Like `follow`, on an open session. `changes` receives its notifications."""
     if connection.client.protocol_version in MODERN_PROTOCOL_VERSIONS:
         await _follow_subscription(connection, settings, report)
     else:

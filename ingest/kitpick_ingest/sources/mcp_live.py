@@ -55,11 +55,7 @@ class McpLiveSource:
         self._sockets = sockets
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the server's order.
-
-        Raises:
-            SourceError: the server cannot be reached, fails, or exceeds a limit.
-        """
+        """Documents in the server's order."""
         yield from self._snapshot(self._fetch()).read()
 
     def watch(self, on_change: Callable[[Source], None], stop: threading.Event | None = None) -> None:

@@ -53,11 +53,7 @@ class McpRegistrySource(PathSource):
     """Where the next page begins, once this one was read; empty after the last one."""
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the file.
-
-        Raises:
-            SourceError: the file cannot be read, or is not JSON.
-        """
+        """Documents in the order of the file."""
         yield from read_records(self.name, self.path, _Listing, self._page)
 
     def _page(self, entry: Entry, listing: _Listing) -> Iterator[Converted]:

@@ -69,11 +69,7 @@ class MlCommonsFile(PathSource):
     """The tools of a saved answer."""
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the answer.
-
-        Raises:
-            SourceError: the file cannot be read, or is no list of tools.
-        """
+        """Documents in the order of the answer."""
         yield from _listed(self.name, str(self.path), read_file(self.path))
 
 
@@ -92,11 +88,7 @@ class MlCommonsSource:
         self._live = live
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the list.
-
-        Raises:
-            SourceError: the cluster cannot be reached, has no such list, or refuses it.
-        """
+        """Documents in the order of the list."""
         yield from _listed(self.name, self._place.url, self._fetched())
 
     def _fetched(self) -> bytes:

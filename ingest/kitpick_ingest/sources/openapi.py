@@ -87,11 +87,7 @@ class OpenApiSource:
         self._others: dict[str, NoDescription] = {}
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of the files, of each file in the order of its paths.
-
-        Raises:
-            SourceError: nothing there, or the one file that is there cannot be read.
-        """
+        """Documents in the order of the files, of each file in the order of its paths."""
         files = find_files(self._path, SUFFIXES)
         parts: set[Path] = set()
         for item in read_files(self.name, files, partial(self._read_file, tools=set(), parts=parts)):
@@ -106,12 +102,7 @@ class OpenApiSource:
                 yield DeadLetter(self.name, where, error.what)
 
     def fingerprint(self) -> str:
-        """Changes with the files.
-
-        Raises:
-            SourceError: nothing there.
-            OSError: a file cannot be read.
-        """
+        """Changes with the files."""
         files = find_files(self._path, SUFFIXES)
         read = [file.path for file in files if not file.problem]
         parts = {part for file in read for part in part_files(file, self._folder(file), self._limit)}

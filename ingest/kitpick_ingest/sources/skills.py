@@ -53,11 +53,7 @@ class SkillsSource(PathSource):
     usual_name = "skills"
 
     def read(self) -> Iterator[Converted]:
-        """Documents in the order of their paths.
-
-        Raises:
-            SourceError: no folder, or no skill in it.
-        """
+        """Documents in the order of their paths."""
         if not self.path.is_dir():
             raise SourceError(str(self.path), "is no folder", "name the folder that holds the skills")
         root = self.path.resolve()
