@@ -49,12 +49,8 @@ def harmless_json(text: str) -> str:
 
 def one_line(text: str) -> str:
     """The text on one line: what a terminal would obey, or take for another line, is written as an escape."""
-    return "".join(_escape(char) if _is_unsafe(char) else char for char in text)
+    return "".join(c.encode("unicode_escape").decode() if _is_unsafe(c) else c for c in text)
 
 
 def _is_unsafe(char: str) -> bool:
     return ord(char) in _HARMFUL or char in "\t\n\x85\u2028\u2029" or 0xD800 <= ord(char) < 0xE000
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode()

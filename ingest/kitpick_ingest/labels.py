@@ -27,12 +27,9 @@ class LabelledSource:
     def __init__(self, source: Source, labels: Labels) -> None:
         self.source = source
         self.name = source.name
-        self._labels = labels
-
-    @property
-    def category(self) -> str:
+        self.category = labels.category
         """The operator's category, empty where there is none."""
-        return self._labels.category
+        self._labels = labels
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
         """The documents of the source with the labels."""

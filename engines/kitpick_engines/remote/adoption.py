@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kitpick_engines.errors import ForeignState, NotAdoptable
 from kitpick_engines.remote.ownership import bound, uuids_of, verify
-from kitpick_engines.remote.queries import committed
+from kitpick_engines.remote.queries import BY_SOURCE, by_source, committed
 from kitpick_engines.remote.server import Json, SearchServer
 from kitpick_engines.remote.state import (
     CatalogState,
@@ -25,7 +25,6 @@ from kitpick_engines.remote.state import (
 
 _MOST_LATER = 200
 """Sessions that an index may be ahead of its state: those of a snapshot's own minutes."""
-_MAX_SOURCES = 10_000
 _INDEX = re.compile(r"(.+)(-apis-[0-9a-f]{12}-(\d+))")
 
 
@@ -155,9 +154,8 @@ def _check_model(server: SearchServer, index: str, state: IndexState) -> None:
 
 def _documents(server: SearchServer, index: str, state: IndexState) -> dict[str, int]:
     shown: Json = {"bool": {"filter": committed(state)}}
-    aggs = {"sources": {"terms": {"field": "source", "size": _MAX_SOURCES}}}
-    answer = server.call("POST", f"/{index}/_search", {"size": 0, "query": shown, "aggs": aggs})
-    return {each["key"]: each["doc_count"] for each in answer["aggregations"]["sources"]["buckets"]}
+    body = {"size": 0, "query": shown, "aggs": {"sources": BY_SOURCE}}
+    return by_source(server.call("POST", f"/{index}/_search", body)["aggregations"])
 
 
 def _aliases(server: SearchServer, index: str) -> list[str]:

@@ -25,8 +25,10 @@ from kitpick_engines.remote.adoption import Adoption, carry_out, planned
 from kitpick_engines.remote.lease import Lease
 from kitpick_engines.remote.live_index import LiveIndex
 from kitpick_engines.remote.queries import (
+    BY_SOURCE,
     Live,
     LiveReader,
+    by_source,
     committed,
     listed,
     storable,
@@ -45,7 +47,6 @@ P = ParamSpec("P")
 
 _PAGE = 500
 _PAGE_OF_COLUMNS = 5_000
-_MAX_SOURCES = 10_000
 
 
 def _nothing_if_deleted(items: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
@@ -216,17 +217,11 @@ class RemoteEngine(LiveIndex):
 
     def stats(self) -> IndexStats | None:
         """Statistics of the live index, None before the first one. `bytes` counts what its shards store."""
-        by_source = {"terms": {"field": "source", "size": _MAX_SOURCES}}
-
-        def question(live: Live) -> list[Json]:
-            exists: Json = {"bool": {"filter": committed(live.state)}}
-            return [{"size": 0, "query": exists, "aggs": {"sources": by_source}}]
-
-        asked = self._reader.ask(question)
+        asked = self._aggregated({"sources": BY_SOURCE})
         if asked is None:
             return None
-        live, (answer,) = asked
-        counts = {each["key"]: each["doc_count"] for each in answer["aggregations"]["sources"]["buckets"]}
+        live, aggregations = asked
+        counts = by_source(aggregations)
         stored = self.server.call("GET", f"/{live.name}/_stats/store")["_all"]["total"]["store"]
         counted = dict(sorted(counts.items()))
         size = int(stored["size_in_bytes"])
@@ -235,13 +230,18 @@ class RemoteEngine(LiveIndex):
 
     def lost(self) -> dict[str, dict[str, int]]:
         """How many documents of the live index lack a field that rankings need, by field, by source."""
+        asked = self._aggregated(integrity.lacking_by_field())
+        return integrity.counted(asked[1]) if asked is not None else {}
+
+    def _aggregated(self, aggregations: Json) -> tuple[Live, Json] | None:
+        """Aggregations over every document of the live index, None where none is live."""
 
         def question(live: Live) -> list[Json]:
             exists: Json = {"bool": {"filter": committed(live.state)}}
-            return [{"size": 0, "query": exists, "aggs": integrity.lacking_by_field()}]
+            return [{"size": 0, "query": exists, "aggs": aggregations}]
 
         asked = self._reader.ask(question)
-        return integrity.counted(asked[1][0]["aggregations"]) if asked is not None else {}
+        return (asked[0], asked[1][0]["aggregations"]) if asked is not None else None
 
     def planned_adoption(self) -> Adoption | None:
         """What `adopt` would do with a restored catalog; None where the state matches already."""

@@ -15,12 +15,12 @@ import numpy as np
 from kitpick_engines.errors import CorruptStore
 from kitpick_engines.lexical import FIELDS, Terms, field_lengths, indexed_fields
 from kitpick_engines.remote.mapping import EXCLUDED_FROM_SOURCE
+from kitpick_engines.remote.queries import BY_SOURCE
 from kitpick_engines.remote.server import Json, SearchServer
 from kitpick_engines.remote.sources import document_of
 from kitpick_engines.text import rerank_text
 
 _READ_AT_ONCE = 500
-_MAX_SOURCES = 10_000
 
 
 def lacking(fields: Iterable[str] = EXCLUDED_FROM_SOURCE) -> Json:
@@ -32,7 +32,7 @@ def lacking(fields: Iterable[str] = EXCLUDED_FROM_SOURCE) -> Json:
 def lacking_by_field() -> Json:
     """The aggregation that counts them by source and field."""
     by_field = {field: {"filter": lacking([field])} for field in EXCLUDED_FROM_SOURCE}
-    return {"sources": {"terms": {"field": "source", "size": _MAX_SOURCES}, "aggs": by_field}}
+    return {"sources": BY_SOURCE | {"aggs": by_field}}
 
 
 def counted(aggregations: Json) -> dict[str, dict[str, int]]:

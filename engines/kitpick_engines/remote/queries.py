@@ -22,6 +22,8 @@ MAX_WINDOW = 10_000
 """Hits that a search returns at most, by the servers' own default."""
 BEST_FIRST: list[Json] = [{"_score": "desc"}, {"id": "asc"}]
 BY_ID: list[Json] = [{"id": "asc"}]
+BY_SOURCE: Json = {"terms": {"field": "source", "size": 10_000}}
+"""The aggregation that counts documents by source."""
 
 
 def committed(index: IndexState) -> list[Json]:
@@ -83,6 +85,11 @@ def listed(shown: Json, size: int, fields: Sequence[str], after: str | None = No
         "_source": list(fields),
     }
     return body if after is None else body | {"search_after": [after]}
+
+
+def by_source(aggregations: Json) -> dict[str, int]:
+    """What `BY_SOURCE` counted under the name `sources`."""
+    return {each["key"]: each["doc_count"] for each in aggregations["sources"]["buckets"]}
 
 
 def narrowed(shown: Json, *filters: Json) -> Json:

@@ -124,9 +124,8 @@ class ConnectionPool:
             return
         for lent in idle:
             lent.connection.close()
-        if not (self._log.exists() and self._path.exists()):
-            return
-        if is_writable(self._path):
+        log = self._path.with_name(self._path.name + "-wal")
+        if log.exists() and self._path.exists() and is_writable(self._path):
             with suppress(sqlite3.Error, OSError), closing(self._open(write=True)) as connection:
                 _merge_log(connection)
 
@@ -188,10 +187,6 @@ class ConnectionPool:
                 f"{self._path}: another process wrote to it while it was read, and this one cannot write to "
                 "its folder to wait for it: ask again"
             ) from error
-
-    @property
-    def _log(self) -> Path:
-        return self._path.with_name(self._path.name + "-wal")
 
 
 @FORKS_WAIT

@@ -47,6 +47,7 @@ _VERB = re.compile(
 _JSON_TYPES = {
     "structure": "object",
     "map": "object",
+    "list": "array",
     "integer": "integer",
     "long": "integer",
     "float": "number",
@@ -272,8 +273,7 @@ def _json_schema(shapes: dict[str, _Shape], name: str) -> JsonObject | None:
     shape = shapes.get(name)
     if shape is None:
         return None
-    kinds = {"structure": "object", "map": "object", "list": "array", "timestamp": "string", "blob": "string"}
-    schema: JsonObject = {"type": kinds.get(shape.type) or _JSON_TYPES.get(shape.type, shape.type)}
+    schema: JsonObject = {"type": _JSON_TYPES.get(shape.type, shape.type)}
     schema |= _FORMATS.get(shape.type, {})
     if shape.enum:
         schema["enum"] = shape.enum
@@ -304,7 +304,7 @@ def _type(reference: _Reference, shapes: dict[str, _Shape], of_list: bool = Fals
     shape = _target(reference, shapes)
     if shape.type == "list" and shape.member is not None and not of_list:
         return f"array of {_type(shape.member, shapes, of_list=True)}"
-    return _JSON_TYPES.get(shape.type, "array" if shape.type == "list" else shape.type)
+    return _JSON_TYPES.get(shape.type, shape.type)
 
 
 def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:

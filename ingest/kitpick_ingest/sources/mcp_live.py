@@ -129,13 +129,12 @@ class ListedTools:
         server = McpServer(
             self.name, listing.server or self.name, version=listing.version, about=about(listing.instructions)
         )
-        yield from documents(self.name, self._entries(), lambda entry: tool_document(entry, server))
+        entries = (
+            Entry(within(self._where, "tools", index), tool) for index, tool in enumerate(listing.tools)
+        )
+        yield from documents(self.name, entries, lambda entry: tool_document(entry, server))
         for part in listing.failed:
             yield DeadLetter(self.name, within(self._where, part.method), part.reason)
-
-    def _entries(self) -> Iterator[Entry]:
-        for index, tool in enumerate(self._listing.tools):
-            yield Entry(within(self._where, "tools", index), tool)
 
 
 def _latest(listings: queue.Queue[Listing]) -> Listing | None:

@@ -10,7 +10,8 @@ import base64
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPException, HTTPResponse
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
@@ -182,29 +183,26 @@ def _cure(status: int, said: str) -> str:
 def _listed(source: str, where: str, answer: bytes) -> Iterator[Converted]:
     tools = parse(answer, where, _ToolList).tools
     entries = (Entry(within(where, "tools", place), bytes(raw)) for place, raw in enumerate(tools))
-    yield from documents(source, entries, _converter(source))
+    yield from documents(source, entries, partial(_document, source=source))
     if len(tools) >= _MOST_LISTED:
         what = f"ml-commons lists {_MOST_LISTED:,} tools at most: others may be registered beside these"
         yield DeadLetter(source, within(where, "tools", len(tools)), what)
 
 
-def _converter(source: str) -> Callable[[Entry], ApiDocument]:
-    def convert(entry: Entry) -> ApiDocument:
-        tool = decode_as(entry.raw, _RegisteredTool)
-        name = tool.name or tool.type
-        document = ApiDocument(
-            id=document_id(source, tool.type, name),
-            source=source,
-            category=CATEGORY,
-            tool=tool.type,
-            api=name,
-            description=as_text(tool.description),
-            parameters=parameters(_schema(tool)),
-            definition=entry.raw.decode(),
-        )
-        return with_chains(document)
-
-    return convert
+def _document(entry: Entry, source: str) -> ApiDocument:
+    tool = decode_as(entry.raw, _RegisteredTool)
+    name = tool.name or tool.type
+    document = ApiDocument(
+        id=document_id(source, tool.type, name),
+        source=source,
+        category=CATEGORY,
+        tool=tool.type,
+        api=name,
+        description=as_text(tool.description),
+        parameters=parameters(_schema(tool)),
+        definition=entry.raw.decode(),
+    )
+    return with_chains(document)
 
 
 def _schema(tool: _RegisteredTool) -> object:
