@@ -98,13 +98,9 @@ class Enricher:
     def __init__(self, engine: Engine, encoder: QueryEncoder, store: WrittenStore) -> None:
         self._engine = engine
         self._encoder = encoder
-        self._store = store
-        self._check = HeldOutCheck(engine, encoder)
-
-    @property
-    def store(self) -> WrittenStore:
+        self.store = store
         """What was written so far."""
-        return self._store
+        self._check = HeldOutCheck(engine, encoder)
 
     def estimate(self, prices: LlmSettings) -> Estimate:
         """Tokens and cost of a run. Opens no connection to the model.
@@ -133,8 +129,8 @@ class Enricher:
             return self._run(meter, model)
 
     def _run(self, meter: CallMeter, model: str) -> EnrichReport:
-        gone = self._store.remove(self._gone(self._present()))
-        self._store.show_to({document.id: ShownTo.of(document) for document in self._documents()})
+        gone = self.store.remove(self._gone(self._present()))
+        self.store.show_to({document.id: ShownTo.of(document) for document in self._documents()})
         counts: Counter[str] = Counter()
         stopped, unanswered = "", 0
         pending = iter(list(self._pending()))
@@ -172,7 +168,7 @@ class Enricher:
 
     def _pending(self) -> Iterator[_Asked]:
         """Documents that are new or changed, without their definitions, and their prompts."""
-        known = {api: entry.digest for api, entry in self._store.entries().items()}
+        known = {api: entry.digest for api, entry in self.store.entries().items()}
         for document in self._documents():
             messages = question(document)
             if known.get(document.id) != digest_of(messages):
@@ -187,7 +183,7 @@ class Enricher:
         return frozenset(key for key, _ in self._engine.hashes(live[0])) if live else frozenset()
 
     def _gone(self, present: frozenset[str]) -> list[str]:
-        return [api for api in self._store.entries() if api not in present]
+        return [api for api in self.store.entries() if api not in present]
 
     def _stored(
         self, document: ApiDocument, messages: tuple[Message, ...], writing: Writing | None, model: str
@@ -203,7 +199,7 @@ class Enricher:
             entry = msgspec.structs.replace(
                 entry, outcome=outcome, sentence=writing.sentence, requests=writing.requests, kept=kept
             )
-        self._store.put(entry, vectors, self._encoder.identity)
+        self.store.put(entry, vectors, self._encoder.identity)
         texts = 0 if writing is None else len(writing.texts)
         return Counter(
             {entry.outcome: 1, "texts kept": len(entry.kept), "texts dropped": texts - len(entry.kept)}

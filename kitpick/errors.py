@@ -19,21 +19,9 @@ class InvalidAddress(KitpickError):
 
 
 class NotAgreed(KitpickError):
-    """A change of a whole cluster that nobody agreed to."""
+    """A change that nobody agreed to."""
 
     failure = FailureKind.REFUSED
-
-    def __init__(self) -> None:
-        super().__init__("the cluster's settings were left as they are; --yes changes them without asking")
-
-
-class NotAdopted(KitpickError):
-    """A restored catalog that nobody agreed to adopt."""
-
-    failure = FailureKind.REFUSED
-
-    def __init__(self) -> None:
-        super().__init__("nothing was changed; --yes adopts without asking")
 
 
 class ExitCode(enum.IntEnum):

@@ -56,21 +56,10 @@ _MADE = re.compile(r"(?=\S*\d)\S{4,}")
 """A generated value: it identifies something, whatever the name of its field is."""
 _WRAPPERS = frozenset(
     {
-        *(
-            "body",
-            "content",
-            "data",
-            "detail",
-            "details",
-            "edges",
-            "element",
-            "elements",
-            "embedded",
-            "entries",
-        ),
-        *("entry", "find", "info", "item", "items", "list", "members", "node", "nodes", "object", "objects"),
-        *("output", "page", "payload", "query", "record", "records", "resource", "resources", "response"),
-        *("result", "results", "rows", "search", "summary", "value", "values"),
+        *("body", "content", "data", "detail", "details", "edges", "element", "elements", "embedded"),
+        *("entries", "entry", "find", "info", "item", "items", "list", "members", "node", "nodes"),
+        *("object", "objects", "output", "page", "payload", "query", "record", "records", "resource"),
+        *("resources", "response", "result", "results", "rows", "search", "summary", "value", "values"),
     }
 )
 """Last words of names that say nothing of what is held."""

@@ -124,35 +124,19 @@ class RememberedQueries:
 
     @property
     def unmatched_below(self) -> float | None:
-        """What the encoder's manifest says.
-
-        Raises:
-            ModelError, MissingExtra: it cannot be loaded.
-        """
+        """What the encoder's manifest says, if it can be loaded."""
         return self._encoder.get().unmatched_below
 
     def knows(self, word: str) -> bool:
-        """As `Encoder.knows`.
-
-        Raises:
-            ModelError, MissingExtra: it cannot be loaded.
-        """
+        """As `Encoder.knows`, if it can be loaded."""
         return self._encoder.get().knows(word)
 
     def reads_language(self, language: str) -> bool:
-        """As `Encoder.reads_language`.
-
-        Raises:
-            ModelError, MissingExtra: it cannot be loaded.
-        """
+        """As `Encoder.reads_language`, if it can be loaded."""
         return self._encoder.get().reads_language(language)
 
     def reads_at_most(self, text: str) -> int:
-        """As `Encoder.reads_at_most`.
-
-        Raises:
-            ModelError, MissingExtra: it cannot be loaded.
-        """
+        """As `Encoder.reads_at_most`, if it can be loaded."""
         return self._encoder.get().reads_at_most(text)
 
     def forget(self) -> None:
@@ -211,14 +195,8 @@ class ModelSet:
         kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
         ranker = self._fitting_ranker(scorer, missing) if "ranker" in needs else None
         llm = self._language_model(missing) if "llm" in needs else None
-        models = Models(
-            scorer=scorer,
-            query_kind=kind,
-            cache=self._cache.of_owner(_ASKING.get()),
-            llm=llm,
-            ranker=ranker,
-        )
-        return models, tuple(missing)
+        cache = self._cache.of_owner(_ASKING.get())
+        return Models(scorer=scorer, query_kind=kind, cache=cache, llm=llm, ranker=ranker), tuple(missing)
 
     def _fitting_ranker(self, scorer: CrossEncoder | None, missing: list[Degradation]) -> ListRanker | None:
         """The list ranker; None, which is a degradation, if it is left out or learned with other models."""
@@ -239,15 +217,13 @@ class ModelSet:
 
     def identities(self) -> Mapping[str, str]:
         """Role → identity of the loaded model, or why it cannot be loaded."""
-        roles: dict[str, _AnyModel] = {
+        roles: dict[str, _AnyModel | None] = {
             "encoder": self._encoder,
             "cross_encoder": self._scorer,
+            "query_kind": self._kind,
+            "list_ranker": self._ranker,
         }
-        if self._kind is not None:
-            roles["query_kind"] = self._kind
-        if self._ranker is not None:
-            roles["list_ranker"] = self._ranker
-        return {role: _identity(model) for role, model in roles.items()}
+        return {role: _identity(model) for role, model in roles.items() if model is not None}
 
     def language_model(self) -> LanguageModel:
         """The language model that the settings name.

@@ -64,32 +64,8 @@ SELECT tenant, points, count(*) FROM (
 """
 
 
-class NoTrial(KitpickError):
-    """A file that holds no trial."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: holds no trial: `kitpick trial start {path}` begins one")
-
-
-class TrialUnderWay(KitpickError):
-    """A trial that would be overwritten."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: holds a trial already: take another file, or remove this one")
-
-
-class SameProfile(KitpickError):
-    """A trial of a profile against itself."""
-
-    def __init__(self, profile: str) -> None:
-        super().__init__(f"a trial compares two profiles: baseline and candidate are both {profile!r}")
-
-
-class NoTrialFile(KitpickError):
-    """A file that is something else, where a trial would begin."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: is a database of something else: name a file that is not there yet")
+class InvalidTrial(KitpickError):
+    """A trial that is not there, or cannot begin."""
 
 
 class TrialPlan(msgspec.Struct, frozen=True):
@@ -135,16 +111,19 @@ class ProfileTrial:
         """Begins a trial.
 
         Raises:
-            SameProfile: both profiles are one.
-            TrialUnderWay, NoTrialFile: the file holds a trial already, or something else.
+            InvalidTrial: both profiles are one, or the file holds a trial already, or something else.
             EngineUnavailable: the file cannot be written.
         """
         if plan.baseline == plan.candidate:
-            raise SameProfile(plan.baseline)
+            raise InvalidTrial(
+                f"a trial compares two profiles: baseline and candidate are both {plan.baseline!r}"
+            )
         with self._connection(make=True) as connection:
             connection.executescript(_TABLES)
             if connection.execute("SELECT 1 FROM plan").fetchone():
-                raise TrialUnderWay(self.path)
+                raise InvalidTrial(
+                    f"{self.path}: holds a trial already: take another file, or remove this one"
+                )
             connection.execute("INSERT INTO plan VALUES (1, ?)", (msgspec.json.encode(plan),))
 
     @property
@@ -152,7 +131,7 @@ class ProfileTrial:
         """What is compared, and how far it is.
 
         Raises:
-            NoTrial, EngineUnavailable: there is none, or its file cannot be read.
+            InvalidTrial, EngineUnavailable: there is none, or its file cannot be read.
         """
         with self._connection() as connection:
             return self._plan(connection)
@@ -161,7 +140,7 @@ class ProfileTrial:
         """Ends the trial: `promoted` lets the candidate answer alone, anything else the baseline.
 
         Raises:
-            NoTrial, EngineUnavailable: as `plan`.
+            InvalidTrial, EngineUnavailable: as `plan`.
         """
         with self._connection() as connection:
             plan = replace(self._plan(connection), state=state)
@@ -208,7 +187,7 @@ class ProfileTrial:
         An answer without an id, or of one profile alone, says nothing of the two.
 
         Raises:
-            NoTrial, EngineUnavailable: as `plan`.
+            InvalidTrial, EngineUnavailable: as `plan`.
         """
         if not answer or not drafted:
             return
@@ -250,7 +229,7 @@ class ProfileTrial:
             older_than_days: only what is older; None for any age.
 
         Raises:
-            NoTrial, EngineUnavailable: as `plan`, for a file that is there.
+            InvalidTrial, EngineUnavailable: as `plan`, for a file that is there.
         """
         if not self.path.is_file():
             return
@@ -266,7 +245,7 @@ class ProfileTrial:
         """What users chose so far, over all and by tenant.
 
         Raises:
-            NoTrial, EngineUnavailable: as `plan`.
+            InvalidTrial, EngineUnavailable: as `plan`.
         """
         with self._connection() as connection:
             plan, by_tenant = self._plan(connection), _scores(connection)
@@ -291,25 +270,28 @@ class ProfileTrial:
     def _plan(self, connection: sqlite3.Connection) -> TrialPlan:
         row = connection.execute("SELECT plan FROM plan").fetchone()
         if row is None:
-            raise NoTrial(self.path)
+            raise self._none()
         return decode_as(row[0], TrialPlan)
+
+    def _none(self) -> InvalidTrial:
+        return InvalidTrial(f"{self.path}: holds no trial: `kitpick trial start {self.path}` begins one")
+
+    def _something_else(self) -> InvalidTrial:
+        return InvalidTrial(
+            f"{self.path}: is a database of something else: name a file that is not there yet"
+        )
 
     @contextmanager
     def _connection(self, make: bool = False) -> Iterator[sqlite3.Connection]:
         if not make and not self.path.is_file():
-            raise NoTrial(self.path)
+            raise self._none()
         if make and not self.path.absolute().parent.is_dir():
             raise EngineUnavailable(f"{self.path}: there is no such folder: make it, or name another file")
         try:
-            with (
-                FORKS_WAIT,
-                self._lock,
-                closing(connect_beside(self.path)) as connection,
-                connection,
-            ):
+            with FORKS_WAIT, self._lock, closing(connect_beside(self.path)) as connection, connection:
                 tables = _tables(connection)
                 if "plan" not in tables and (tables or not make):
-                    raise NoTrialFile(self.path) if make else NoTrial(self.path)
+                    raise self._something_else() if make else self._none()
                 if not is_frozen(self.path):
                     use_write_ahead_log(connection, BUSY_SECONDS)
                     connection.execute("PRAGMA secure_delete = ON")

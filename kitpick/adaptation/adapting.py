@@ -101,10 +101,32 @@ class AdaptReport(msgspec.Struct, frozen=True, kw_only=True):
     """The same by the new one."""
 
 
-class AtMost(msgspec.Struct, frozen=True):
-    """A share in (0, 1) that is not to be exceeded, with a confidence of 95 %."""
+class Aim(msgspec.Struct, frozen=True):
+    """Share in (0, 1) of the answerable requests that may be refused."""
 
-    share: float
+    most_false: float = ALARMS
+    confident: bool = False
+    """Not to be exceeded with a confidence of 95 %; else in the mean."""
+
+    @property
+    def least(self) -> int:
+        """Requests that it takes."""
+        if self.confident:
+            return least_requests(self.most_false)
+        return math.ceil(1 / self.most_false - 1e-9) - 1
+
+    def at_worst(self, requests: int) -> float:
+        """The largest share that it can be, with a confidence of 95 %."""
+        return self.most_false if self.confident else refused_at_most(requests, self.most_false)
+
+    def open(self, profile: Profile) -> Profile:
+        """The profile without a threshold, which answers every request."""
+        return decided_alone(profile, 0.0) if self.confident else undecided(profile)
+
+    def fitted(self, profile: Profile, answers: Sequence[Answer]) -> Profile:
+        """The profile with the threshold that refuses no more of these answers."""
+        fit = fit_with_confidence if self.confident else fit_to_requests
+        return fit(profile, answers, self.most_false)
 
 
 class Adapted(msgspec.Struct, frozen=True):
@@ -121,7 +143,7 @@ def adapt_to_requests(
     profile: str,
     plan: Plan,
     progress: Progress,
-    most_false: float | AtMost = ALARMS,
+    aim: Aim = Aim(),  # noqa: B008 - frozen
     *,
     vectors: bool = True,
 ) -> Adapted:
@@ -135,7 +157,7 @@ def adapt_to_requests(
         profile: its name or file.
         plan: who asks, and how many requests.
         progress: receives every phase.
-        most_false: share of requests that may be refused wrongly, in (0, 1): in the mean, or `AtMost`.
+        aim: how many requests may be refused wrongly.
         vectors: whether the vectors are fitted, beside the threshold.
 
     Raises:
@@ -150,7 +172,6 @@ def adapt_to_requests(
     if not (turning or can_abstain(base)):
         raise EvaluationError(f"profile {base.name!r} reads no vectors and never abstains: nothing to adapt")
     judged = _answerable(judged, plan)
-    aim = _Aim.of(most_false)
     _check_enough(len(judged.queries), base, aim, turning=turning)
     at_worst = aim.at_worst(len(judged.queries)) if can_abstain(base) else 0.0
     given = base
@@ -165,36 +186,6 @@ def adapt_to_requests(
     return basis.with_fitted_threshold(found, plain, aim, at_worst)
 
 
-class _Aim(msgspec.Struct, frozen=True):
-    """How many of the answerable requests may be refused, and whether in the mean or with confidence."""
-
-    most_false: float
-    confident: bool
-
-    @classmethod
-    def of(cls, most_false: float | AtMost) -> _Aim:
-        if isinstance(most_false, AtMost):
-            return cls(most_false.share, confident=True)
-        return cls(most_false, confident=False)
-
-    @property
-    def least(self) -> int:
-        """Requests that it takes."""
-        if self.confident:
-            return least_requests(self.most_false)
-        return math.ceil(1 / self.most_false - 1e-9) - 1
-
-    def at_worst(self, requests: int) -> float:
-        return self.most_false if self.confident else refused_at_most(requests, self.most_false)
-
-    def open(self, profile: Profile) -> Profile:
-        return decided_alone(profile, 0.0) if self.confident else undecided(profile)
-
-    def fitted(self, profile: Profile, answers: Sequence[Answer]) -> Profile:
-        fit = fit_with_confidence if self.confident else fit_to_requests
-        return fit(profile, answers, self.most_false)
-
-
 def _answerable(judged: Judged, plan: Plan) -> Judged:
     """The requests with a right API that whoever asks may see; as many as the fit reads at most."""
     visible = visible_apis(judged, plan.permitted)
@@ -207,7 +198,7 @@ def _answerable(judged: Judged, plan: Plan) -> Judged:
     return replace(judged, queries=select(queries, MAX_REQUESTS))
 
 
-def _check_enough(requests: int, profile: Profile, aim: _Aim, *, turning: bool) -> None:
+def _check_enough(requests: int, profile: Profile, aim: Aim, *, turning: bool) -> None:
     least = aim.least if can_abstain(profile) else 0
     if requests < least:
         raise EvaluationError(
@@ -285,7 +276,7 @@ class _Basis(msgspec.Struct, frozen=True):
         return _Turned(chosen.recorded, chosen.profile, report, chosen.matrix)
 
     def with_fitted_threshold(
-        self, found: _Turned, plain: Sequence[Recorded], aim: _Aim, at_worst: float
+        self, found: _Turned, plain: Sequence[Recorded], aim: Aim, at_worst: float
     ) -> Adapted:
         """The profile with a threshold that refuses few enough of these requests."""
         verdict = _Verdict(self.profile, self.models)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
 from kitpick.adapters.tools import Run, is_async
 from kitpick.catalog import Catalog
@@ -34,7 +34,7 @@ def reporting(
     """
     answer_id = result if isinstance(result, str) else result.id
 
-    def tell(document: ApiDocument, *, failed: bool) -> None:
+    def tell(document: ApiDocument, failed: bool) -> None:
         chosen, others = ((), (document.id,)) if failed else ((document.id,), ())
         try:
             if answer_id:
@@ -45,10 +45,8 @@ def reporting(
     return _async_reported(run, tell) if is_async(run) else _reported(run, tell)
 
 
-class _Tell(Protocol):
-    """Reports to the catalog how a call ended."""
-
-    def __call__(self, document: ApiDocument, *, failed: bool) -> None: ...
+_Tell = Callable[[ApiDocument, bool], None]
+"""Reports to the catalog how a call ended: whether it failed."""
 
 
 def _reported(run: Run, tell: _Tell) -> Run:
@@ -57,11 +55,11 @@ def _reported(run: Run, tell: _Tell) -> Run:
         try:
             answer = run(document, arguments)
         except Exception:
-            tell(document, failed=True)
+            tell(document, True)
             raise
         if isinstance(answer, Awaitable):
             return _told(answer, document, tell)
-        tell(document, failed=False)
+        tell(document, False)
         return answer
 
     return reported
@@ -80,7 +78,7 @@ async def _told(answer: Awaitable[Any], document: ApiDocument, tell: _Tell) -> A
     try:
         given = await answer
     except Exception:
-        await asyncio.to_thread(tell, document, failed=True)
+        await asyncio.to_thread(tell, document, True)
         raise
-    await asyncio.to_thread(tell, document, failed=False)
+    await asyncio.to_thread(tell, document, False)
     return given

@@ -83,22 +83,8 @@ class KitpickAdkToolset(BaseToolset):
 
 
 def _messages(context: ReadonlyContext) -> list[dict[str, Any]]:
-    """The session as messages."""
+    """The session as messages of Gemini's API."""
     said = [content for event in context.session.events if (content := event.content) is not None]
     if context.user_content is not None and context.user_content not in said:
         said.append(context.user_content)
-    return [
-        {
-            "role": "user" if content.role == "user" else "assistant",
-            "content": [_part(part) for part in content.parts or () if not part.thought],
-        }
-        for content in said
-    ]
-
-
-def _part(part: types.Part) -> dict[str, Any]:
-    if (call := part.function_call) is not None:
-        return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args}
-    if (answer := part.function_response) is not None:
-        return {"type": "tool_result", "tool_use_id": answer.id, "structuredContent": answer.response}
-    return {"type": "text", "text": part.text or ""}
+    return [content.model_dump(exclude_none=True) for content in said]

@@ -92,18 +92,11 @@ def _documents(result: SearchResult) -> list[Document]:
 
 def structured_tool(tool: CallableTool) -> StructuredTool:
     """A tool as LangChain holds it."""
-
-    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return tool.call(arguments)
-
-    async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return await tool.acall(arguments)
-
     return StructuredTool(
         name=tool.name,
         description=tool.description,
         args_schema=tool.schema,
-        func=None if tool.is_async else call,
-        coroutine=acall if tool.is_async else None,
+        func=None if tool.is_async else tool.function,
+        coroutine=tool.function if tool.is_async else None,
         metadata={"id": tool.document.id},
     )

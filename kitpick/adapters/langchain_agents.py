@@ -8,7 +8,7 @@ from typing import Any
 
 from kitpick.adapters.conversation_tools import DESCRIPTION, SEARCH, SEARCH_SCHEMA, ConversationTools
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, as_text, call_beside
+from kitpick.adapters.tools import CallableTool, answered_beside, as_text
 
 with needing("langchain"):
     from langchain_core.messages import BaseMessage, ToolMessage
@@ -59,11 +59,8 @@ class KitpickMiddleware(AgentMiddleware[Any, Any, Any]):
         tool = await asyncio.to_thread(self._called, request)
         if tool is None:
             return await handler(request)
-        try:
-            answer = await call_beside(tool, request.tool_call["args"])
-        except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
-            return _message(request, f"{type(error).__name__}: {error}", failed=True)
-        return _message(request, as_text(answer))
+        text, failed = await answered_beside(tool, request.tool_call["args"])
+        return _message(request, text, failed=failed)
 
     def _called(self, request: ToolCallRequest) -> CallableTool | None:
         if request.tool is not None:

@@ -99,15 +99,9 @@ class _Metadata(ToolMetadata):
 
 
 def _tool(tool: CallableTool) -> FunctionTool:
-    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return tool.call(arguments)
-
-    async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return await tool.acall(arguments)
-
     if tool.is_async:
-        return FunctionTool(async_fn=acall, metadata=_Metadata(tool))
-    return FunctionTool(fn=call, metadata=_Metadata(tool))
+        return FunctionTool(async_fn=tool.function, metadata=_Metadata(tool))
+    return FunctionTool(fn=tool.function, metadata=_Metadata(tool))
 
 
 def _text(query: QueryType) -> str:

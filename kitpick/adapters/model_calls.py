@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kitpick.adapters.errors import AsyncRun
-from kitpick.adapters.tools import CallableTool, OwnTool, as_text, call_beside
+from kitpick.adapters.tools import CallableTool, OwnTool, answered_beside, as_text
 from kitpick_foundation.decoding import convert_to, decode_as
 from kitpick_rescorers.search import SearchHit
 
@@ -67,10 +67,7 @@ def run_call(ready: ReadyCall) -> CallAnswer:
 
 async def arun_call(ready: ReadyCall) -> CallAnswer:
     """`run_call` without blocking the loop; what has to be awaited is."""
-    try:
-        return CallAnswer(ready.call, as_text(await call_beside(ready.tool, ready.arguments)))
-    except Exception as error:  # noqa: BLE001 - as above
-        return CallAnswer(ready.call, f"{type(error).__name__}: {error}", failed=True)
+    return CallAnswer(ready.call, *await answered_beside(ready.tool, ready.arguments))
 
 
 def decoded_arguments(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a model gave

@@ -79,15 +79,6 @@ def _kept(messages: list[ModelMessage]) -> list[object]:
 
 
 def _tool(tool: CallableTool) -> Tool[Any]:
-    async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return await tool.acall(arguments)
-
-    def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
-        return tool.call(arguments)
-
     return Tool.from_schema(
-        acall if tool.is_async else call,
-        name=tool.name,
-        description=tool.description,
-        json_schema=tool.schema,
+        tool.function, name=tool.name, description=tool.description, json_schema=tool.schema
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from kitpick.adapters.errors import needing
-from kitpick.adapters.tools import CallableTool, Run, as_text, call_beside, callable_tools
+from kitpick.adapters.tools import CallableTool, Run, answered_beside, callable_tools
 from kitpick.result import SearchResult
 
 with needing("strands"):
@@ -20,22 +20,11 @@ def strands_tools(result: SearchResult, run: Run) -> list[PythonAgentTool]:
 
 def _tool(tool: CallableTool) -> PythonAgentTool:
     async def call(tool_use: ToolUse, **more: Any) -> ToolResult:  # noqa: ANN401 - the framework's
-        arguments = tool_use["input"]
-        try:
-            answer = await call_beside(tool, arguments)
-        except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
-            return _result(tool_use, f"{type(error).__name__}: {error}", failed=True)
-        return _result(tool_use, as_text(answer), failed=False)
+        text, failed = await answered_beside(tool, tool_use["input"])
+        status: Literal["error", "success"] = "error" if failed else "success"
+        return ToolResult(toolUseId=tool_use["toolUseId"], status=status, content=[{"text": text}])
 
     spec = ToolSpec(
         name=tool.name, description=tool.description or tool.name, inputSchema={"json": tool.schema}
     )
     return PythonAgentTool(tool.name, spec, call)
-
-
-def _result(tool_use: ToolUse, text: str, *, failed: bool) -> ToolResult:
-    return ToolResult(
-        toolUseId=tool_use["toolUseId"],
-        status="error" if failed else "success",
-        content=[{"text": text}],
-    )

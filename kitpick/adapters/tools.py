@@ -47,6 +47,18 @@ class CallableTool(msgspec.Struct, frozen=True):
         return await _awaited(self.start(arguments))
 
     @property
+    def function(self) -> Callable[..., Any]:
+        """A function that takes the arguments by keyword; async where `run` is."""
+
+        def call(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+            return self.call(arguments)
+
+        async def acall(**arguments: Any) -> Any:  # noqa: ANN401 - as the API takes and gives
+            return await self.acall(arguments)
+
+        return acall if self.is_async else call
+
+    @property
     def is_async(self) -> bool:
         """Whether `run` is an async function."""
         return is_async(self.run)
@@ -94,6 +106,14 @@ async def call_beside(tool: CallableTool | OwnTool, arguments: Mapping[str, Any]
     if tool.is_async:
         return await _awaited(tool.start(arguments))
     return await _awaited(await asyncio.to_thread(tool.start, arguments))
+
+
+async def answered_beside(tool: CallableTool | OwnTool, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+    """What a model reads of a call, as `call_beside`, and whether it failed: what it raises is said."""
+    try:
+        return as_text(await call_beside(tool, arguments)), False
+    except Exception as error:  # noqa: BLE001 - whatever the API raises, the conversation goes on
+        return f"{type(error).__name__}: {error}", True
 
 
 async def _awaited(result: Any) -> Any:  # noqa: ANN401 - as above

@@ -14,7 +14,7 @@ from rich.table import Table
 from kitpick.adaptation.adapting import (
     Adapted,
     AdaptReport,
-    AtMost,
+    Aim,
     adapt_to_descriptions,
     adapt_to_held_out,
     adapt_to_requests,
@@ -111,7 +111,7 @@ def adapt(
                 profile,
                 plan,
                 progress(),
-                most_false if refuse_at_most is None else AtMost(refuse_at_most),
+                Aim(most_false) if refuse_at_most is None else Aim(refuse_at_most, confident=True),
                 vectors=vectors,
             )
             fitted_to = tuple(judged.queries)

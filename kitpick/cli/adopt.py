@@ -6,29 +6,17 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Annotated
 
-import msgspec
 import typer
 
-from kitpick.cli.console import note, print_json
+from kitpick.cli.console import note, print_json, require_agreement
 from kitpick.cli.options import CatalogOption, JsonOption
-from kitpick.errors import NotAdopted, NotAServer
+from kitpick.errors import NotAServer
 from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine, without_secrets
 from kitpick_engines.remote.adoption import Adoption
 from kitpick_engines.remote.engine import RemoteEngine
 
-
-class AdoptReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What an adoption does, or would do."""
-
-    catalog: str
-    adopted: bool
-    formerly: str = ""
-    index: str = ""
-    documents: dict[str, int] = {}
-    unaliased: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+_NOTHING = {"formerly": "", "index": "", "documents": {}, "unaliased": (), "aliases": (), "left": ()}
 
 
 def adopt(
@@ -49,16 +37,20 @@ def adopt(
             raise NotAServer(without_secrets(url))
         adoption = engine.planned_adoption()
         if adoption is None:
-            _report(AdoptReport(catalog=engine.address.name, adopted=False), as_json)
+            if as_json:
+                print_json({"catalog": engine.address.name, "adopted": False, **_NOTHING})
             note(f"catalog {engine.address.name}: there is nothing to adopt, its state matches its indexes")
             return
         for line in _lines(adoption):
             note(line)
         if not dry_run:
             if not yes:
-                _ask(adoption.name)
+                otherwise = "nothing was changed; --yes adopts without asking"
+                require_agreement(f"Adopt it as the catalog {adoption.name}?", otherwise)
             engine.adopt(adoption)
-        _report(_said(adoption, adopted=not dry_run), as_json)
+        if as_json:
+            told = {name: getattr(adoption, name) for name in _NOTHING}
+            print_json({"catalog": adoption.name, "adopted": not dry_run, **told})
 
 
 def _lines(adoption: Adoption) -> Iterator[str]:
@@ -73,35 +65,3 @@ def _lines(adoption: Adoption) -> Iterator[str]:
         yield f"the alias {alias} shows {index}, and stays: remove it if it is meant for the former catalog"
     for left in adoption.left:
         yield f"{left} is not taken over, and not deleted"
-
-
-def _ask(name: str) -> None:
-    """Goes on only if the user wants it.
-
-    Raises:
-        NotAdopted: the user does not, or there is nobody to ask.
-    """
-    try:
-        agreed = typer.confirm(f"Adopt it as the catalog {name}?", err=True)
-    except typer.Abort:
-        agreed = False
-    if not agreed:
-        raise NotAdopted
-
-
-def _said(adoption: Adoption, *, adopted: bool) -> AdoptReport:
-    return AdoptReport(
-        catalog=adoption.name,
-        adopted=adopted,
-        formerly=adoption.formerly,
-        index=adoption.index,
-        documents=adoption.documents,
-        unaliased=adoption.unaliased,
-        aliases=adoption.aliases,
-        left=adoption.left,
-    )
-
-
-def _report(report: AdoptReport, as_json: bool) -> None:
-    if as_json:
-        print_json(report)

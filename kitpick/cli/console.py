@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kitpick.errors import NotAgreed
 from kitpick_foundation.visible import harmless_json, one_line, printable
 
 
@@ -80,6 +81,20 @@ def complain_gate(reasons: Sequence[str]) -> None:
 def note(text: str) -> None:
     """Something a person should know, on standard error."""
     ERR.print(f"[yellow]note:[/] {_escaped(one_line(text))}", soft_wrap=True)
+
+
+def require_agreement(question: str, otherwise: str) -> None:
+    """Goes on only if the user wants it.
+
+    Raises:
+        NotAgreed: the user does not, or there is nobody to ask; `otherwise` says what that means.
+    """
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise NotAgreed(otherwise)
 
 
 def _escaped(text: str) -> str:

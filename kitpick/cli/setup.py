@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import msgspec
 import typer
 
-from kitpick.cli.console import OUT, note, print_json
+from kitpick.cli.console import OUT, note, print_json, require_agreement
 from kitpick.cli.options import CatalogOption, JsonOption
-from kitpick.errors import InvalidAddress, NotAgreed, NotAServer
+from kitpick.errors import InvalidAddress, NotAServer
 from kitpick.model_set import ModelSet
 from kitpick.settings import Settings
 from kitpick_engines.opening import open_engine, without_secrets
@@ -125,19 +125,11 @@ def _agree(step: SetupStep) -> None:
 
 
 def _ask(step: SetupStep) -> None:
-    """Shows a change of the whole cluster's settings, and goes on only if the user wants it.
-
-    Raises:
-        NotAgreed: the user does not, or there is nobody to ask.
-    """
+    """Shows a change of the whole cluster's settings, and goes on only if the user wants it."""
     note(step.does)
-    note(msgspec.json.format(msgspec.json.encode(step.body), indent=2).decode())
-    try:
-        agreed = typer.confirm("Change these settings of the whole cluster?", err=True)
-    except typer.Abort:
-        agreed = False
-    if not agreed:
-        raise NotAgreed
+    note(_indented(step))
+    otherwise = "the cluster's settings were left as they are; --yes changes them without asking"
+    require_agreement("Change these settings of the whole cluster?", otherwise)
 
 
 def _print(steps: list[SetupStep], dry_run: bool) -> None:
@@ -145,5 +137,8 @@ def _print(steps: list[SetupStep], dry_run: bool) -> None:
         made = "an example" if step.example else "would be made" if dry_run else "made"
         note(f"{made}: {step.does}")
         OUT.print(f"{step.method} {step.path}", markup=False)
-        body = msgspec.json.format(msgspec.json.encode(step.body), indent=2).decode()
-        OUT.print(body, markup=False, soft_wrap=True)
+        OUT.print(_indented(step), markup=False, soft_wrap=True)
+
+
+def _indented(step: SetupStep) -> str:
+    return msgspec.json.format(msgspec.json.encode(step.body), indent=2).decode()

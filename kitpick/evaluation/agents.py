@@ -8,7 +8,6 @@ tokens, calls that the task does not need, and those of them that destroy someth
 from __future__ import annotations
 
 import enum
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from kitpick.adapters.conversation_tools import (
     SEARCH,
     SEARCH_SCHEMA,
     ConversationTools,
-    Findings,
 )
 from kitpick.adapters.tools import CallableTool, as_text, callable_tools, tools_of
 from kitpick.catalog import Catalog
@@ -185,50 +183,29 @@ class _Tally:
         self.strangers += strangers
 
 
-class _Toolbox(ABC):
-    """What a model is offered in one task."""
+class _Toolbox:
+    """What a model is offered in one task: fixed tools, or a search and what it found so far."""
 
-    @abstractmethod
+    def __init__(self, fixed: Sequence[CallableTool] = (), searched: ConversationTools | None = None) -> None:
+        self._fixed = fixed
+        self._searched = searched
+        self._kept: list[object] = []
+
+    def _tools(self) -> Sequence[CallableTool]:
+        return self._fixed if self._searched is None else self._searched.loaded(self._kept)
+
     def offered(self) -> list[dict[str, Any]]:
         """Definitions of the next request."""
+        search = [] if self._searched is None else [_SEARCH_TOOL]
+        return [*search, *map(_definition, self._tools())]
 
-    @abstractmethod
     def call(self, name: str, arguments: dict[str, Any]) -> str | None:
         """What the model reads of a call, None for a tool that was not offered."""
-
-
-class _FixedTools(_Toolbox):
-    """The same tools in every request."""
-
-    def __init__(self, tools: Sequence[CallableTool]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        self._offered = [_definition(tool) for tool in tools]
-
-    def offered(self) -> list[dict[str, Any]]:
-        return self._offered
-
-    def call(self, name: str, arguments: dict[str, Any]) -> str | None:
-        return as_text(self._tools[name].call(arguments)) if name in self._tools else None
-
-
-class _DeferredTools(_Toolbox):
-    """The search, and what it found so far."""
-
-    def __init__(self, tools: ConversationTools) -> None:
-        self._tools = tools
-        self._kept: list[Findings] = []
-
-    def _loaded(self) -> list[CallableTool]:
-        return self._tools.loaded([found.kept() for found in self._kept])
-
-    def offered(self) -> list[dict[str, Any]]:
-        return [_SEARCH_TOOL, *map(_definition, self._loaded())]
-
-    def call(self, name: str, arguments: dict[str, Any]) -> str | None:
-        if name == SEARCH:
-            self._kept.append(self._tools.search(arguments))
-            return self._kept[-1].text
-        tool = next((tool for tool in self._loaded() if tool.name == name), None)
+        if name == SEARCH and self._searched is not None:
+            findings = self._searched.search(arguments)
+            self._kept.append(findings.kept())
+            return findings.text
+        tool = next((tool for tool in self._tools() if tool.name == name), None)
         return None if tool is None else as_text(tool.call(arguments))
 
 
@@ -304,13 +281,12 @@ class AgentEvaluation:
 
     def _toolbox(self, task: AgentTask, way: ToolsShown, recorder: _Recorder) -> _Toolbox:
         if way is ToolsShown.ALL:
-            return _FixedTools(tools_of(list(self._catalog.documents(self._permitted)), recorder.run))
+            return _Toolbox(tools_of(list(self._catalog.documents(self._permitted)), recorder.run))
         if way is ToolsShown.SEARCHED:
             found = self._catalog.search(task.prompt, self._k, filter=self._permitted)
-            return _FixedTools(callable_tools(found, recorder.run))
-        return _DeferredTools(
-            ConversationTools(self._catalog, recorder.run, k=self._k, filter=self._permitted)
-        )
+            return _Toolbox(callable_tools(found, recorder.run))
+        tools = ConversationTools(self._catalog, recorder.run, k=self._k, filter=self._permitted)
+        return _Toolbox(searched=tools)
 
 
 def _answered(message: Mapping[str, Any], toolbox: _Toolbox) -> tuple[list[dict[str, Any]], int]:

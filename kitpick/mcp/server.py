@@ -6,7 +6,7 @@ The bearer token of an HTTP request tells who calls; on standard streams it is w
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from importlib.metadata import version
 from typing import Any
@@ -73,8 +73,10 @@ class CatalogServer:
         self._proxy = Proxy(catalog, config, self._listeners.announce)
         self._callers = Callers(config, local)
         self._guarded = config.guarded
-        may_call = [*(caller.may_call for caller in (*config.callers, local)), *_calling(config)]
-        calls = any(upstream.allow for upstream in config.upstreams) and any(may_call)
+        somebody_may = any(caller.may_call for caller in (*config.callers, local)) or any(
+            issuer.call_claim for issuer in config.issuers
+        )
+        calls = somebody_may and any(upstream.allow for upstream in config.upstreams)
         # Whoever starts the server alone is told where it looked; those who only know its address are not.
         hidden = places_of(catalog) if config.guarded else NOWHERE
         self._tools = CatalogTools(catalog, self._proxy, profile, calls=calls, places=hidden)
@@ -171,11 +173,6 @@ def _nothing_told_of_defects() -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - whatever it is, its text stays here
         _log.error("a defect: %s", where_raised(error))
         raise MCPError(types.INTERNAL_ERROR, "a defect of this server; its log has the details") from None
-
-
-def _calling(config: McpConfig) -> Iterable[bool]:
-    """Whether those whom each issuer signs for can have the right to call."""
-    return (bool(issuer.call_claim) for issuer in config.issuers)
 
 
 def _headers(request: Any) -> Mapping[str, str]:  # noqa: ANN401 - as in `Callers.of`

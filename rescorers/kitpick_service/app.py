@@ -44,11 +44,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 _ASKED = frozenset(endpoint.path for endpoint in ENDPOINTS if endpoint.request is not None)
 _LINGER_SECONDS = 2.0
 """How long the rest of a body is waited for, once its answer has been sent."""
-_FAMILIES: dict[str, Dialect] = {
-    f"{endpoint.path.rpartition('/')[0]}/": endpoint.dialect
-    for endpoint in cohere.ENDPOINTS
-    if not endpoint.path.startswith("/v1/")
-} | {"/v1/models/": openai.DIALECT, "/v1/embeddings/": openai.DIALECT}
+_FAMILIES = {"/v2/": cohere.DIALECT, "/v1/models/": openai.DIALECT, "/v1/embeddings/": openai.DIALECT}
 """Beginnings of paths that belong to one dialect alone."""
 
 Addition = Callable[[Service, anyio.CapacityLimiter], Sequence[Route]]
@@ -209,5 +205,5 @@ def _dialect_at(path: str) -> Dialect:
     for endpoint in ENDPOINTS:
         if compile_path(endpoint.path)[0].match(path):
             return endpoint.dialect
-    family = next((name for name in _FAMILIES if path.startswith(name)), "")
-    return _FAMILIES[family] if family else native.NATIVE
+    families = (dialect for name, dialect in _FAMILIES.items() if path.startswith(name))
+    return next(families, native.NATIVE)

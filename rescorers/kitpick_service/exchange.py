@@ -146,7 +146,7 @@ def _text(item: WireCandidate, where: str) -> str:
 
 
 def _place(place: WirePlace | None) -> Place | None:
-    return None if place is None else place.place()
+    return None if place is None else Place(place.rank, place.score)
 
 
 def _one_length(vector: Vector | None, candidates: Iterable[Candidate]) -> None:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from kitpick_engines.contract import Place
 from kitpick_engines.document import Effect, Parameter
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import (
@@ -42,10 +41,6 @@ class WirePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rank: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
     """From 1."""
     score: float = 0.0
-
-    def place(self) -> Place:
-        """As the pipeline has it."""
-        return Place(self.rank, self.score)
 
 
 class Fields(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -240,9 +240,6 @@ def _texts(claim: object) -> tuple[str, ...] | None:
 
 def _says(claims: Mapping[str, Any], name: str, word: str) -> bool:
     """Whether a claim that the mapping names has its word; never where it names none."""
-    return bool(name) and _holds(_claim(claims, name), word)
-
-
-def _holds(claim: object, word: str) -> bool:
-    """Whether a list of texts, or a text of words between spaces, has this word."""
+    claim = _claim(claims, name) if name else None
+    # A list of texts, or a text of words between spaces.
     return word in claim.split(" ") if isinstance(claim, str) else isinstance(claim, list) and word in claim

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -126,13 +125,25 @@ class AsyncRescorerClient:
         Raises:
             MissingExtra: the HTTP package is not installed.
         """
-        connecting = _connection(url, key, settings)
+        if find_spec("httpx2") is None:
+            raise MissingExtra("client", "a rescorer service")
         import httpx2
 
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        if key:
+            headers["authorization"] = f"Bearer {key}"
         self._settings = settings
         self._breaker = Breaker(settings.failures, settings.rest)
         self._errors = httpx2.HTTPError
-        self._http = httpx2.AsyncClient(**connecting, transport=transport)
+        # No time limits of its own: they would bound every wait, and not the whole.
+        self._http = httpx2.AsyncClient(
+            base_url=url,
+            headers=headers,
+            limits=httpx2.Limits(max_connections=settings.connections),
+            trust_env=False,
+            timeout=None,
+            transport=transport,
+        )
 
     async def rescore(self, request: RescoreRequest, profile: Profile | str = DEFAULT_PROFILE) -> Rescored:
         """Like `RescorerClient.rescore`."""
@@ -181,9 +192,7 @@ class AsyncRescorerClient:
     async def __aenter__(self) -> AsyncRescorerClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 
@@ -222,29 +231,8 @@ class RescorerClient:
     def __enter__(self) -> RescorerClient:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _connection(url: str, key: str, settings: ClientSettings) -> dict[str, Any]:
-    """How a client of httpx2 connects: to this URL, whatever proxies the environment names.
-
-    It has no time limits of its own: they would bound every wait, and not the whole.
-
-    Raises:
-        MissingExtra: the HTTP package is not installed.
-    """
-    if find_spec("httpx2") is None:
-        raise MissingExtra("client", "a rescorer service")
-    import httpx2
-
-    headers = {"content-type": "application/json", "accept-encoding": "identity"}
-    if key:
-        headers["authorization"] = f"Bearer {key}"
-    limits = httpx2.Limits(max_connections=settings.connections)
-    return {"base_url": url, "headers": headers, "limits": limits, "trust_env": False, "timeout": None}
 
 
 class RemoteRescorer:

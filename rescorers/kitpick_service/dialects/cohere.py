@@ -52,7 +52,7 @@ def _shared_error(failure: Failure, request_id: str) -> SharedError:
 
 
 # Jina's invalid fields are 422, which Cohere's clients raise as an error as well.
-_COHERE = Dialect("cohere", CohereError, _error, {"invalid": 400})
+DIALECT = Dialect("cohere", CohereError, _error, {"invalid": 400})
 _SHARED = Dialect("jina", SharedError, _shared_error)
 
 
@@ -223,6 +223,6 @@ def _read_in_part(service: Service, query: str, documents: ReadDocuments) -> lis
 
 _SUMMARY = "Cohere v1 and Jina: ranks texts or objects"
 ENDPOINTS = (
-    Endpoint("/v2/rerank", "Cohere v2: ranks texts", _COHERE, V2Call, V2Answer, answer_v2),
+    Endpoint("/v2/rerank", "Cohere v2: ranks texts", DIALECT, V2Call, V2Answer, answer_v2),
     Endpoint("/v1/rerank", _SUMMARY, _SHARED, SharedCall, SharedAnswer, answer_shared),
 )

@@ -9,7 +9,7 @@ import pytest
 
 from kitpick.adaptation.adapting import (
     Adapted,
-    AtMost,
+    Aim,
     adapt_to_descriptions,
     adapt_to_held_out,
     adapt_to_requests,
@@ -75,7 +75,7 @@ def test_an_adapted_profile_searches_as_the_one_it_comes_from_but_for_its_verdic
 
 
 def test_judged_requests_choose_the_threshold(judged: Judged) -> None:
-    adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), most_false=0.2)
+    adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), Aim(0.2))
     report = adapted.report
     assert (report.basis, report.asked, report.most_false) == ("requests", len(judged.queries), 0.2)
     assert report.most_false_at_worst == pytest.approx(0.310, abs=0.001)
@@ -87,7 +87,9 @@ def test_judged_requests_choose_the_threshold(judged: Judged) -> None:
 
 
 def test_judged_requests_choose_a_threshold_that_holds_with_confidence(judged: Judged) -> None:
-    adapted = adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), AtMost(0.2), vectors=False)
+    adapted = adapt_to_requests(
+        judged, "kitpick", PLAN, NullProgress(), Aim(0.2, confident=True), vectors=False
+    )
     report = adapted.report
     assert (report.asked, report.most_false, report.most_false_at_worst) == (18, 0.2, 0.2)
     refused = [
@@ -95,7 +97,7 @@ def test_judged_requests_choose_a_threshold_that_holds_with_confidence(judged: J
     ]
     assert sum(refused) == 0, "what is below the smallest of eighteen: it takes 22 for the second"
     with pytest.raises(EvaluationError, match="it takes 59"):
-        adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), AtMost(0.05))
+        adapt_to_requests(judged, "kitpick", PLAN, NullProgress(), Aim(0.05, confident=True))
 
 
 def test_held_out_catalogs_choose_a_threshold_where_nobody_judged_requests(queues: Catalog) -> None:
@@ -115,7 +117,7 @@ def test_where_the_cross_encoder_decides_its_threshold_is_chosen(judged: Judged,
     stages = tuple(stage for stage in load_profile("kitpick").stages if not isinstance(stage, Learned))
     file = tmp_path / "plain.toml"
     file.write_text(profile_toml(Profile("plain", stages)))
-    adapted = adapt_to_requests(judged, str(file), PLAN, NullProgress(), most_false=0.2)
+    adapted = adapt_to_requests(judged, str(file), PLAN, NullProgress(), Aim(0.2))
     (threshold,) = (stage.threshold for stage in adapted.profile.stages if isinstance(stage, Abstain))
     assert threshold == adapted.report.threshold
     with pytest.raises(EvaluationError, match="no list ranker that learned from descriptions"):
@@ -128,7 +130,7 @@ def test_what_cannot_be_adapted_says_why(judged: Judged) -> None:
     with pytest.raises(EvaluationError, match=r"8 APIs of .* it takes 20"):
         adapt_to_descriptions(judged.catalog, "kitpick", PLAN, NullProgress())
     with pytest.raises(EvaluationError, match="18 requests are too few to fit the vectors to: it takes 20"):
-        adapt_to_requests(judged, "hybrid", PLAN, NullProgress(), most_false=0.2)
+        adapt_to_requests(judged, "hybrid", PLAN, NullProgress(), Aim(0.2))
     for profile, vectors in (("hybrid", False), ("bm25", True)):
         with pytest.raises(EvaluationError, match="never abstains"):
             adapt_to_requests(judged, profile, PLAN, NullProgress(), vectors=vectors)

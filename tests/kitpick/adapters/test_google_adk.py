@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,17 +91,19 @@ def test_a_follow_up_is_searched_with_what_it_refers_to(catalog: Catalog, calls:
 def test_a_session_says_what_its_calls_took_and_brought() -> None:
     from google.genai import types
 
-    from kitpick.adapters.google_adk import _part
+    from kitpick.adapters.google_adk import _messages
     from kitpick.held_identifiers import held_identifiers
 
     call = types.FunctionCall(id="1", name="search_artists", args={"market_id": "m7"})
     answer = types.FunctionResponse(id="1", name="search_artists", response={"artists": [{"id": "a17"}]})
-    messages = [
-        {"role": "user", "content": [_part(types.Part(text="Which Nina is it?"))]},
-        {"role": "assistant", "content": [_part(types.Part(function_call=call))]},
-        {"role": "user", "content": [_part(types.Part(function_response=answer))]},
+    said = [
+        types.Content(role="user", parts=[types.Part(text="Which Nina is it?")]),
+        types.Content(role="model", parts=[types.Part(function_call=call)]),
+        types.Content(role="user", parts=[types.Part(function_response=answer)]),
     ]
-    held = [(each.name, each.value) for each in held_identifiers(messages)]
+    events = [SimpleNamespace(content=content) for content in said]
+    context: Any = SimpleNamespace(session=SimpleNamespace(events=events), user_content=said[0])
+    held = [(each.name, each.value) for each in held_identifiers(_messages(context))]
     assert held == [("market_id", "m7"), ("artists id", "a17")]
 
 

@@ -16,7 +16,7 @@ from kitpick.catalog import Catalog
 from kitpick.errors import ExitCode
 from kitpick.feedback import UnknownResult
 from kitpick.settings import Settings
-from kitpick.trial import NoTrial, NoTrialFile, ProfileTrial, SameProfile, TrialPlan
+from kitpick.trial import InvalidTrial, ProfileTrial, TrialPlan
 from kitpick_engines.contract import Filter
 from kitpick_engines.errors import EngineUnavailable
 from kitpick_evaluation.interleaving import Drafted
@@ -153,15 +153,15 @@ def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(other)) as connection, connection:
         connection.execute("CREATE TABLE documents (id TEXT)")
     before = other.read_bytes()
-    with pytest.raises(NoTrial):
+    with pytest.raises(InvalidTrial, match="holds no trial"):
         ProfileTrial(other).report()
-    with pytest.raises(NoTrialFile, match="of something else"):
+    with pytest.raises(InvalidTrial, match="of something else"):
         ProfileTrial(other).start(TrialPlan("bm25", "dense"))
     assert other.read_bytes() == before
 
 
 def test_a_trial_needs_two_profiles_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(SameProfile, match="are both 'bm25'"):
+    with pytest.raises(InvalidTrial, match="are both 'bm25'"):
         ProfileTrial(tmp_path / "trial.db").start(TrialPlan("bm25", "bm25"))
     with pytest.raises(EngineUnavailable, match="no such folder"):
         ProfileTrial(tmp_path / "absent" / "trial.db").start(TrialPlan("bm25", "dense"))
