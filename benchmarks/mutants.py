@@ -1,9 +1,9 @@
 """Mutation check: small faults are put into a module, one at a time. Do the tests that are for it fail?
 
 A fault is another comparison, another sign, a number one larger, the other branch, a call or an answer left
-out; drawn by `--seed`, `--each` for a module. Each runs the tests of its module in a process of its own, over
-a copy of the package, so the tree stays as it is. Printed are the faults that no test saw; last is one JSON
-object: `killed` of `mutants`, and by module.
+out; drawn by `--seed`, `--each` for a module. None is in `strict=True`, which only guards against faults.
+Each runs the tests of its module in a process of its own, over a copy of the package, so the tree stays as it
+is. Printed are the faults that no test saw; last is one JSON object: `killed` of `mutants`, and by module.
 
     scripts/bench mutants [--each 12] [--seed 33] [--only fusion]
 """
@@ -113,11 +113,16 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
 
 
 def _inside(tree: ast.AST) -> Iterator[ast.AST]:
-    """Statements and expressions of function bodies, without annotations."""
+    """Statements and expressions of function bodies, without annotations and `strict=True` of `zip`."""
+    strict = [each.value for each in ast.walk(tree) if isinstance(each, ast.keyword) and each.arg == "strict"]
     for function in ast.walk(tree):
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for statement in function.body:
-                yield from (each for each in ast.walk(statement) if not isinstance(each, ast.AnnAssign))
+                yield from (
+                    each
+                    for each in ast.walk(statement)
+                    if not isinstance(each, ast.AnnAssign) and each not in strict
+                )
 
 
 def _variants(node: ast.AST) -> Iterator[ast.AST]:

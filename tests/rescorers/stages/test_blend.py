@@ -33,6 +33,13 @@ def test_a_model_that_is_at_a_loss_has_less_say(bench):
     assert bench.ids(sure) == ["t/b", "t/a"]
 
 
+def test_a_model_that_finds_everything_impossible_has_no_say(bench, monkeypatch):
+    scorer = bench.scorer({"t/a": -9.0, "t/b": -8.0})
+    monkeypatch.setattr(scorer, "probability", np.zeros_like)
+    after = bench.apply(bench.fused(["t/a", "t/b"]), CrossEncode(), Blend(full_trust=0.5), scorer=scorer)
+    assert {item.id: item.score for item in after.ranked} == {"t/a": 0.0, "t/b": -log(2)}
+
+
 def test_equal_logits_leave_the_first_stage_order(bench):
     after = bench.apply(
         bench.fused(["t/b", "t/a"]), CrossEncode(), Blend(), scorer=bench.scorer({"t/a": 3.0, "t/b": 3.0})
