@@ -63,7 +63,7 @@ def input_schema(document: ApiDocument) -> JsonObject:
     schema = schema_of(native_definition(document))
     if schema is None:
         return listed_schema(document.parameters, decoded_object(document.inputs))
-    if _is_gemini(schema):
+    if str(schema.get("type", "")).isupper():  # Gemini's
         schema = InputSchemas(References(schema).target).whole(schema)
     if "[]" in document.definition:
         schema = _with_objects(schema)
@@ -150,10 +150,6 @@ def _property(parameter: Parameter, shown: str, known: object = None) -> JsonObj
     hints += [f"(sent as {parameter.name!r})"] if shown != parameter.name else []
     description = " ".join(hint for hint in hints if hint)
     return schema | ({"description": description} if description else {})
-
-
-def _is_gemini(schema: JsonObject) -> bool:
-    return str(schema.get("type", "")).isupper()
 
 
 DefinitionFormat = Literal["openai", "responses", "anthropic", "gemini", "mcp"]

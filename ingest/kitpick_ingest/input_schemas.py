@@ -221,15 +221,10 @@ class InputSchemas:
             found[key] = self._write(value, depth, parts)
         elif key == "description" and isinstance(value, str):
             found[key] = clip(value, _MAX_DESCRIPTION)
-        elif _is_kept(key, value):
+        elif (is_kept := _KEPT.get(key)) is not None and is_kept(value):
             found[key] = value
         elif key in _NUMBERS | _COUNTS and isinstance(value, str) and (number := _number(value)) is not None:
             found[key] = number
-
-
-def _is_kept(key: str, value: object) -> bool:
-    """Whether a keyword stays as it is."""
-    return (check := _KEPT.get(key)) is not None and check(value)
 
 
 def _is_number(value: object) -> bool:
@@ -255,6 +250,7 @@ _KEPT: dict[str, Callable[[object], bool]] = {
     "required": _are_names,
     "dependentRequired": lambda value: isinstance(value, dict) and all(map(_are_names, value.values())),
 }
+"""Keywords that stay as they are, for values of these forms."""
 
 
 def _finish(found: JsonObject, schema: JsonObject) -> None:

@@ -94,12 +94,12 @@ def _open(spec: str, name: str | None, live: LiveSettings) -> Source:
         if "@" in split_url(text).netloc:
             cure = "leave them out, and give them with --header Authorization=VARIABLE"
             raise UnknownSource(shown_url(text), "holds a user or a password", cure)
-        return RemoteFileSource(text, name, lambda file: _open_file(file, kind, name, live), live)
+
+        def open_file(file: Path) -> Source:
+            return READERS[kind or detect_kind(str(file))].open(Target(str(file), name, live))
+
+        return RemoteFileSource(text, name, open_file, live)
     return READERS[kind].open(Target(text, name, live))
-
-
-def _open_file(file: Path, kind: str, name: str, live: LiveSettings) -> Source:
-    return READERS[kind or detect_kind(str(file))].open(Target(str(file), name, live))
 
 
 def _kind_and_target(spec: str) -> tuple[str, str]:

@@ -92,7 +92,7 @@ class NullProgress:
     @contextmanager
     def phase(self, name: str, total: int | None) -> Iterator[Advance]:
         """A phase that is not reported."""
-        yield _ignore
+        yield lambda count: None
 
     def note(self, text: str) -> None:
         """Ignores the text."""
@@ -157,7 +157,3 @@ class ProgressRecorder:
         """Records the text and passes it on."""
         self.notes.append(text)
         self._to.note(text)
-
-
-def _ignore(count: int) -> None:
-    """Counts nothing."""

@@ -40,8 +40,7 @@ def declared_function(function: Callable[..., object]) -> JsonObject:
     Raises:
         BadEntry: it has no name or signature, or parameters that no caller by name can give.
     """
-    bound = _bound(function)
-    target = _target(function)
+    target, bound = _unwrapped(function)
     name = getattr(target, "__name__", type(function).__name__)
     if not name.isidentifier():
         raise BadEntry(f"a function without a name ({name}): define it with `def`")
@@ -91,19 +90,13 @@ def _deeper(lines: list[str], indent: int) -> list[str]:
     return found
 
 
-def _target(function: Callable[..., object]) -> Callable[..., object]:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
-
-
-def _bound(function: Callable[..., object]) -> frozenset[str]:
-    """Names of the parameters that a partial has given by name."""
+def _unwrapped(function: Callable[..., object]) -> tuple[Callable[..., object], set[str]]:
+    """What partials are of, and the names of the parameters that they have given by name."""
     names: set[str] = set()
     while isinstance(function, functools.partial):
         names |= function.keywords.keys()
         function = function.func
-    return frozenset(names)
+    return function, names
 
 
 def _parameters(

@@ -48,10 +48,7 @@ def send(server: SearchServer, index: str, actions: Sequence[Action]) -> list[Re
         EngineUnavailable: the server stayed too busy, or was not reached.
         RequestRefused: the request as a whole was refused.
     """
-    failures: list[RefusedAction] = []
-    for positions, lines in _requests(actions):
-        failures += _send(server, index, dict(zip(positions, lines, strict=True)))
-    return failures
+    return [failure for pending in _requests(actions) for failure in _send(server, index, pending)]
 
 
 def _send(server: SearchServer, index: str, pending: dict[int, bytes]) -> list[RefusedAction]:
@@ -105,17 +102,16 @@ def _refused_actions(answer: Json, positions: Sequence[int]) -> list[RefusedActi
     return failures
 
 
-def _requests(actions: Sequence[Action]) -> Iterator[tuple[list[int], list[bytes]]]:
-    positions: list[int] = []
-    lines: list[bytes] = []
+def _requests(actions: Sequence[Action]) -> Iterator[dict[int, bytes]]:
+    """The lines of the actions by their positions, as many in each request as it may hold."""
+    pending: dict[int, bytes] = {}
     size = 0
     for position, action in enumerate(actions):
         encoded = action.lines
-        if lines and (size + len(encoded) > _BYTES or len(lines) == _ACTIONS):
-            yield positions, lines
-            positions, lines, size = [], [], 0
-        positions.append(position)
-        lines.append(encoded)
+        if pending and (size + len(encoded) > _BYTES or len(pending) == _ACTIONS):
+            yield pending
+            pending, size = {}, 0
+        pending[position] = encoded
         size += len(encoded)
-    if lines:
-        yield positions, lines
+    if pending:
+        yield pending

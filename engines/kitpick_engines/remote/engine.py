@@ -290,7 +290,8 @@ class RemoteEngine(LiveIndex):
         while state is not None and state.live:
             indexes.point_alias(self.server, self.address, state)
             if dropped := state.dropped:
-                indexes.delete(self.server, ownership.deletable(self.server, self.address.name, state))
+                for name in ownership.deletable(self.server, self.address.name, state):
+                    self.server.find("DELETE", f"/{name}")
                 self._store.change(partial(indexes.without_dropped, deleted=dropped), refresh=False)
             before, state = state, self._reader.state()
             if state is not None and _shown(state) == _shown(before):

@@ -72,12 +72,6 @@ def refuse_taken(server: SearchServer, name: str) -> None:
             raise NameTaken(f"{name} is an alias of {index} already: give the catalog another name")
 
 
-def delete(server: SearchServer, names: Sequence[str]) -> None:
-    """Deletes indexes, each by its whole name; missing ones are ignored."""
-    for name in names:
-        server.find("DELETE", f"/{name}")
-
-
 def point_alias(server: SearchServer, address: Address, state: CatalogState) -> None:
     """Lets the alias show the last committed state of the live index, in one change.
 

@@ -27,8 +27,8 @@ def uuids_of(server: SearchServer, names: Iterable[str]) -> dict[str, str]:
     return {name: str(each["settings"][_UUID]) for name, each in found.items()}
 
 
-def verify(server: SearchServer, name: str, state: CatalogState) -> dict[str, str]:
-    """The UUIDs of the catalog's indexes that are on the server, once they are seen to be those of the state.
+def verify(server: SearchServer, name: str, state: CatalogState) -> None:
+    """Compares the UUIDs of the catalog's indexes that are on the server with those that its state names.
 
     Raises:
         ForeignState: an index is not the one that this catalog made.
@@ -38,7 +38,6 @@ def verify(server: SearchServer, name: str, state: CatalogState) -> dict[str, st
     for index, uuid in {**state.uuids, home: state.home}.items():
         if uuid and found.get(index, uuid) != uuid:
             raise ForeignState(name, f"{index} is not the index that this catalog made")
-    return found
 
 
 def bound(state: CatalogState, name: str, found: dict[str, str]) -> CatalogState:

@@ -17,7 +17,7 @@ from kitpick_engines.document import ApiDocument, Effect, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_foundation.errors import MissingExtra
 from kitpick_foundation.text_files import as_utf8
-from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
+from kitpick_ingest.chains import Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
 from kitpick_ingest.entries import Converted, convert_entry, read_parts
 from kitpick_ingest.errors import SourceError
@@ -150,19 +150,10 @@ class BotocoreSource:
     def _read_service(self, service: str) -> Iterator[Converted]:
         path = self._model_path(service)
         model = parse(_unpacked(path), str(path), _Model)
-        tool = _tool_name(service, model.metadata)
-        answers = _Answers(model.shapes)
+        reader = _ServiceReader(self.name, service, model)
         for operation, raw in model.operations.items():
             entry = Entry(f"{path}#/operations/{operation}", bytes(raw))
-            document = partial(
-                self._document,
-                service=service,
-                tool=tool,
-                operation=operation,
-                model=model,
-                answers=answers,
-            )
-            yield convert_entry(self.name, entry, document)
+            yield convert_entry(self.name, entry, partial(reader.document, operation=operation))
 
     def _model_path(self, service: str) -> Path:
         version = self._loader.determine_latest_version(service, _MODEL)
@@ -173,33 +164,37 @@ class BotocoreSource:
         )
         return next(path for path in candidates if path.is_file())
 
-    def _document(
-        self,
-        entry: Entry,
-        service: str,
-        tool: str,
-        operation: str,
-        model: _Model,
-        answers: _Answers,
-    ) -> ApiDocument:
+
+class _ServiceReader:
+    """Makes documents of the operations of one service. Each shape is opened once."""
+
+    def __init__(self, source: str, service: str, model: _Model) -> None:
+        self._source, self._service, self._model = source, service, model
+        self._tool = _tool_name(service, model.metadata)
+        self._schemas = InputSchemas(cache(partial(_json_schema, model.shapes)))
+        self._shape = cache(partial(_opened, model.shapes))
+
+    def document(self, entry: Entry, operation: str) -> ApiDocument:
         described = decode_as(entry.raw, _OperationModel)
-        members = _target(described.input, model.shapes).members
+        shapes = self._model.shapes
+        members = _target(described.input, shapes).members
         document = ApiDocument(
-            id=document_id(self.name, service, operation),
-            source=self.name,
+            id=document_id(self._source, self._service, operation),
+            source=self._source,
             category=CATEGORY,
-            tool=tool,
+            tool=self._tool,
             api=operation,
             description=_description(described),
-            parameters=(inputs := _parameters(described.input, model.shapes)),
-            inputs=answers.schemas.text(zip(inputs, map(_referred, members.values()), strict=True)),
-            returns=_returns(described.output, model.shapes),
-            version=model.metadata.api_version,
+            parameters=(inputs := _parameters(described.input, shapes)),
+            inputs=self._schemas.text(zip(inputs, map(_referred, members.values()), strict=True)),
+            returns=clip(", ".join(_target(described.output, shapes).members), MAX_RETURNS),
+            version=self._model.metadata.api_version,
             deprecated=described.deprecated,
             effect=_effect(operation, described),
             definition=entry.raw.decode(),
         )
-        return with_chains(document, answers.of(described.output))
+        output = described.output.shape if described.output else ""
+        return with_chains(document, answer_fields(output, self._shape))
 
 
 def _suggestion(service: str, known: Sequence[str]) -> str:
@@ -305,22 +300,6 @@ def _type(reference: _Reference, shapes: dict[str, _Shape], of_list: bool = Fals
     if shape.type == "list" and shape.member is not None and not of_list:
         return f"array of {_type(shape.member, shapes, of_list=True)}"
     return _JSON_TYPES.get(shape.type, shape.type)
-
-
-def _returns(reference: _Reference | None, shapes: dict[str, _Shape]) -> str:
-    return clip(", ".join(_target(reference, shapes).members), MAX_RETURNS)
-
-
-class _Answers:
-    """Identifiers in the outputs of one model, and the schemas of inputs; each shape is opened once."""
-
-    def __init__(self, shapes: dict[str, _Shape]) -> None:
-        self.schemas = InputSchemas(cache(partial(_json_schema, shapes)))
-        self._shape = cache(partial(_opened, shapes))
-
-    def of(self, output: _Reference | None) -> Iterator[Field]:
-        """None where there is no output."""
-        return answer_fields(output.shape if output else "", self._shape)
 
 
 _PLAIN = Shape[str]("", (), None)

@@ -6,10 +6,9 @@ Format: https://developers.google.com/discovery/v1/reference/apis
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,14 +16,14 @@ from kitpick_engines.document import ApiDocument, Parameter, document_id
 from kitpick_foundation.decoding import decode_as
 from kitpick_ingest.chains import Field, Shape, answer_fields, with_chains
 from kitpick_ingest.effects import effect_of_method
-from kitpick_ingest.entries import Converted, convert_entry, dead_letter, read_files
+from kitpick_ingest.entries import Converted, as_text, convert_entry, dead_letter, read_files
 from kitpick_ingest.errors import SourceError
 from kitpick_ingest.fingerprints import found_fingerprint
 from kitpick_ingest.found_files import FoundFile, find_files
 from kitpick_ingest.input_schemas import InputSchemas
 from kitpick_ingest.json_files import UNREADABLE, Entry, parse, read_file, reason
 from kitpick_ingest.json_schema import told_apart
-from kitpick_ingest.json_values import as_object, pointer
+from kitpick_ingest.json_values import JsonObject, as_object, as_string, pointer
 from kitpick_ingest.prose import MAX_PARAMETER_DESCRIPTION, MAX_RETURNS, clip
 from kitpick_ingest.repeated_keys import lost_values, repeated_keys
 
@@ -36,19 +35,6 @@ _MAX_LISTS = 4
 """Lists in lists that are looked through."""
 _DIRECTORY = "discovery#directoryList"
 _DESCRIPTION = "discovery#restDescription"
-
-
-class _Schema(msgspec.Struct, rename="camel"):
-    type: str = ""
-    description: str = ""
-    pattern: str = ""
-    location: str = ""
-    ref: str = msgspec.field(default="", name="$ref")
-    required: bool = False
-    repeated: bool = False
-    read_only: bool = False
-    items: _Schema | None = None
-    properties: dict[str, _Schema] = {}
 
 
 class _Resource(msgspec.Struct):
@@ -65,7 +51,7 @@ class _Description(_Resource, rename="camel"):
     name: str = ""
     version: str = ""
     owner_name: str = "Google"
-    schemas: dict[str, _Schema] = {}
+    schemas: dict[str, JsonObject] = {}
 
     @property
     def tool(self) -> str:
@@ -78,25 +64,14 @@ class _Description(_Resource, rename="camel"):
         return self.id or f"{self.name}:{self.version}"
 
 
-class _RawSchemas(msgspec.Struct):
-    """The schemas as they stand there, for models that call the methods."""
-
-    schemas: dict[str, Any] = {}
-
-
-class _RawMethod(msgspec.Struct):
-    parameters: dict[str, Any] = {}
-    request: Any = None
-
-
 class _Method(msgspec.Struct, rename="camel"):
     id: str
     description: str = ""
     http_method: str = ""
     path: str = ""
-    parameters: dict[str, _Schema] = {}
-    request: _Schema | None = None
-    response: _Schema | None = None
+    parameters: dict[str, JsonObject] = {}
+    request: JsonObject | None = None
+    response: JsonObject | None = None
     scopes: list[str] = []
     deprecated: bool = False
 
@@ -137,8 +112,7 @@ class GoogleDiscoverySource:
         if first != file.path:
             raise SourceError(str(file.path), f"describes {description.key!r}, as {first.name} already does")
         yield from lost_values(self.name, str(file.path), repeated_keys(data))
-        raw = parse(data, str(file.path), _RawSchemas).schemas
-        schemas = InputSchemas(lambda name: raw[name] if isinstance(raw.get(name), dict) else None)
+        schemas = InputSchemas(description.schemas.get)
         make = partial(self._document, description=description, schemas=schemas)
         for entry in self._methods(description, str(file.path)):
             yield convert_entry(self.name, entry, make) if isinstance(entry, Entry) else entry
@@ -160,6 +134,8 @@ class GoogleDiscoverySource:
 
     def _document(self, entry: Entry, description: _Description, schemas: InputSchemas) -> ApiDocument:
         method = decode_as(entry.raw, _Method)
+        placed = list(_placed(method, schemas))
+        inputs = _parameters(placed)
         document = ApiDocument(
             id=document_id(self.name, description.key, method.id),
             source=self.name,
@@ -167,17 +143,21 @@ class GoogleDiscoverySource:
             tool=description.tool,
             api=method.id,
             description=method.description,
-            parameters=(inputs := _parameters(method, description.schemas)),
-            inputs=schemas.text(zip(inputs, _raw_inputs(method, entry, description, schemas), strict=True)),
-            returns=_returns(method.response, description.schemas),
+            parameters=inputs,
+            inputs=schemas.text(zip(inputs, (field for *_, field in placed), strict=True)),
+            returns=clip(", ".join(_fields(method.response, schemas)), MAX_RETURNS),
             tags=tuple(scope.rstrip("/").rpartition("/")[2] for scope in method.scopes),
             version=description.version,
             deprecated=method.deprecated,
             effect=effect_of_method(method.http_method),
             definition=entry.raw.decode(),
         )
-        patterns = [(name, p.pattern) for name, p in method.parameters.items() if p.pattern]
-        return with_chains(document, _answer(method.response, description.schemas), method.path, patterns)
+        patterns = [
+            (name, pattern)
+            for name, each in method.parameters.items()
+            if (pattern := as_string(each.get("pattern")))
+        ]
+        return with_chains(document, _answer(method.response, schemas), method.path, patterns)
 
 
 def installed_documents() -> Path:
@@ -193,60 +173,50 @@ def installed_documents() -> Path:
     return Path(package.submodule_search_locations[0], "discovery_cache", "documents")
 
 
-def _parameters(method: _Method, schemas: dict[str, _Schema]) -> tuple[Parameter, ...]:
-    """Parameters of the path and query, then the fields of the request body that a caller may set."""
-    placed = _placed(method, schemas)
-    return told_apart(
-        (
-            place,
-            Parameter(name, _type(field), field.required, clip(field.description, MAX_PARAMETER_DESCRIPTION)),
-        )
+def _placed(method: _Method, schemas: InputSchemas) -> Iterator[tuple[str, str, JsonObject]]:
+    """Place, name and schema: parameters of path and query, then fields of the body that a caller may set."""
+    for name, field in method.parameters.items():
+        yield as_string(field.get("location")) or "query", name, field
+    for name, field in _fields(method.request, schemas).items():
+        if field.get("readOnly") is not True:
+            yield "body", name, field
+
+
+def _parameters(placed: Iterable[tuple[str, str, JsonObject]]) -> tuple[Parameter, ...]:
+    described = (
+        (place, name, field, clip(as_text(field.get("description")), MAX_PARAMETER_DESCRIPTION))
         for place, name, field in placed
+    )
+    return told_apart(
+        (place, Parameter(name, _type(field), field.get("required") is True, text))
+        for place, name, field, text in described
     )
 
 
-def _placed(method: _Method, schemas: dict[str, _Schema]) -> list[tuple[str, str, _Schema]]:
-    """Each input with its place and its name."""
-    placed = [(field.location or "query", name, field) for name, field in method.parameters.items()]
-    return placed + [("body", name, field) for name, field in _fields(method.request, schemas).items()]
+def _fields(schema: JsonObject | None, schemas: InputSchemas) -> dict[str, JsonObject]:
+    """Schemas of the fields of an object."""
+    found = as_object(schemas.resolved(schema).get("properties"))
+    return {name: as_object(field) for name, field in found.items()}
 
 
-def _raw_inputs(
-    method: _Method, entry: Entry, description: _Description, schemas: InputSchemas
-) -> Iterator[object]:
-    """The schemas of the inputs as they stand there, in the order of the parameters."""
-    raw = decode_as(entry.raw, _RawMethod)
-    body = as_object(schemas.resolved(raw.request).get("properties"))
-    for place, name, _ in _placed(method, description.schemas):
-        yield body.get(name) if place == "body" else raw.parameters.get(name)
+def _type(schema: JsonObject) -> str:
+    kind = as_string(schema.get("type"))
+    if schema.get("repeated") is True or kind == "array":
+        items = schema.get("items")
+        member = as_string(as_object(items).get("type")) or "object"
+        return f"array of {kind if items is None else member}"
+    return "object" if "$ref" in schema else kind
 
 
-def _fields(body: _Schema | None, schemas: dict[str, _Schema]) -> dict[str, _Schema]:
-    schema = schemas.get(body.ref, body) if body else None
-    return {name: field for name, field in schema.properties.items() if not field.read_only} if schema else {}
-
-
-def _type(schema: _Schema) -> str:
-    if schema.repeated or schema.type == "array":
-        member = schema.items.type or "object" if schema.items else schema.type
-        return f"array of {member}"
-    return "object" if schema.ref else schema.type
-
-
-def _answer(response: _Schema | None, schemas: dict[str, _Schema]) -> Iterator[Field]:
+def _answer(response: JsonObject | None, schemas: InputSchemas) -> Iterator[Field]:
     """Identifiers in the response; none where there is no response."""
 
-    def shape_of(schema: _Schema) -> Shape[_Schema]:
+    def shape_of(schema: JsonObject) -> Shape[JsonObject]:
         for _ in range(_MAX_LISTS):
-            if schema.items is None:
+            if not isinstance(items := schema.get("items"), dict):
                 break
-            schema = schema.items
-        target = schemas.get(schema.ref, schema)
-        return Shape(schema.ref, list(target.properties.items()), id(target))
+            schema = items
+        fields = _fields(schema, schemas)
+        return Shape(as_string(schema.get("$ref")), list(fields.items()), id(schemas.resolved(schema)))
 
-    return answer_fields(response or _Schema(), shape_of)
-
-
-def _returns(response: _Schema | None, schemas: dict[str, _Schema]) -> str:
-    schema = schemas.get(response.ref, response) if response else None
-    return clip(", ".join(schema.properties), MAX_RETURNS) if schema else ""
+    return answer_fields(response or {}, shape_of)

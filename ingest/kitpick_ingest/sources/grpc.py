@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import NamedTuple
 
 import msgspec
 
@@ -54,13 +53,6 @@ class GrpcSource(FilesSource):
             raise SourceError(str(file.path), "describes no method of a service", MADE_BY)
 
 
-class _MethodInput(NamedTuple):
-    """The inputs of a method: those of the message that it takes."""
-
-    parameters: tuple[Parameter, ...]
-    schemas: str
-
-
 class _MethodDocuments:
     """Makes documents of the methods of one set."""
 
@@ -74,7 +66,7 @@ class _MethodDocuments:
         name, options = as_string(known.get("name")), as_object(known.get("options"))
         if not name:
             raise BadEntry("a method without a name")
-        taken = self._input(as_string(known.get("inputType")))
+        parameters, inputs = self._input(as_string(known.get("inputType")))
         package, answer = service.package, as_string(known.get("outputType"))
         streams = known.get("clientStreaming") is True, known.get("serverStreaming") is True
         document = ApiDocument(
@@ -84,20 +76,21 @@ class _MethodDocuments:
             tool=service.name.removeprefix(f"{package}."),
             api=name,
             description=method.comment(),
-            parameters=taken.parameters,
+            parameters=parameters,
             returns=self._returns(answer, streams[1]),
             tags=(_STREAMING[streams],) if any(streams) else (),
             deprecated=service.is_deprecated or options.get("deprecated") is True,
             effect=_effect(name, options),
             about=service.comment(),
-            definition=_definition(f"/{service.name}/{name}", known),
-            inputs=taken.schemas,
+            definition=msgspec.json.encode({"path": f"/{service.name}/{name}", **known}).decode(),
+            inputs=inputs,
         )
         return with_chains(document, answer_fields(answer, self._shape))
 
-    def _input_of(self, name: str) -> _MethodInput:
+    def _input_of(self, name: str) -> tuple[tuple[Parameter, ...], str]:
+        """The fields of the message that a method takes, and their schemas."""
         if name in WELL_KNOWN:
-            return _MethodInput((), "")
+            return (), ""
         message = self._schemas.part(name)
         if message is None:
             raise BadEntry(
@@ -108,9 +101,7 @@ class _MethodDocuments:
         required = as_list(message.get("required"))
         fields = {n: f for n, f in message["properties"].items() if f.get("readOnly") is not True}
         parameters = tuple(self._parameter(n, field, n in required) for n, field in fields.items())
-        return _MethodInput(
-            parameters, self._schemas.inputs.text(zip(parameters, fields.values(), strict=True))
-        )
+        return parameters, self._schemas.inputs.text(zip(parameters, fields.values(), strict=True))
 
     def _parameter(self, name: str, field: JsonObject, required: bool) -> Parameter:
         target = self._schemas.inputs.resolved(field)
@@ -143,11 +134,6 @@ def _properties(part: JsonObject) -> JsonObject:
 def _message_of(field: JsonObject) -> str:
     """The name of the message that a field holds, or several of; empty for any other."""
     return as_string(as_object(field.get("items") or field).get("$ref"))
-
-
-def _definition(path: str, method: JsonObject) -> str:
-    """The path by which it is called, and its descriptor."""
-    return msgspec.json.encode({"path": path, **method}).decode()
 
 
 def _effect(name: str, options: JsonObject) -> Effect:
