@@ -22,7 +22,10 @@ _BATCH = 256
 
 
 class CatalogIntents:
-    """The samples of one catalog."""
+    """The samples of one catalog.
+
+    Whatever reads or stores them raises `EngineUnavailable` where it cannot; whatever embeds, `ModelError`.
+    """
 
     def __init__(
         self, engine: Engine, path: Path | None, encoder: QueryEncoder, enriched: Path | None = None
@@ -35,22 +38,13 @@ class CatalogIntents:
         self.written = self.votes.written
 
     def add(self, intents: Iterable[Intent]) -> int:
-        """Adds samples and returns their number. Samples of the same request and API are one.
-
-        Raises:
-            EngineUnavailable: they cannot be stored.
-            ModelError: they cannot be embedded.
-        """
+        """Adds samples and returns their number. Samples of the same request and API are one."""
         return self._put([Intent(storable(each.request), each.api) for each in intents], OPERATOR)
 
     def judge(
         self, request: str, apis: Sequence[str], client: str, permitted: Filter, verdict: Verdict
     ) -> list[str]:
-        """Stores what became of APIs. Returns the ids that the client may see and that were stored.
-
-        Raises:
-            EngineUnavailable, ModelError: as `add`.
-        """
+        """Stores what became of APIs. Returns the ids that the client may see and that were stored."""
         if self._store is None or not request.strip():
             return []
         visible = self._engine.fetch(list(dict.fromkeys(apis)), permitted)
@@ -74,11 +68,7 @@ class CatalogIntents:
             require_visible(self._engine, self._encoder, apis, permitted)
 
     def nearest(self, api: str, permitted: Filter) -> str:
-        """What a caller may have meant by an unknown id: a sentence about ids that they may see, or none.
-
-        Raises:
-            ModelError: the encoder cannot be loaded.
-        """
+        """What a caller may have meant by an unknown id: a sentence about ids that they may see, or none."""
         with asked_by(permitted):
             return nearest(self._engine, self._encoder, api, permitted)
 
@@ -90,19 +80,12 @@ class CatalogIntents:
         """What speaks for and against the APIs that samples and choices name for a request, by API.
 
         What was written about APIs is not in it.
-
-        Raises:
-            EngineUnavailable, ModelError: the samples cannot be read, or the request not embedded.
         """
         intents, rows = self._near(request, permitted)
         return tally_votes(intents, rows)
 
     def confirmed(self, request: str, permitted: Filter) -> dict[str, str]:
-        """Ids of the APIs that come first for a request because they were confirmed for it, and by whom.
-
-        Raises:
-            EngineUnavailable, ModelError: as `behind`.
-        """
+        """Ids of the APIs that come first for a request because they were confirmed for it, and by whom."""
         intents, rows = self._near(request, permitted)
         return confirmed(intents, rows, request)
 

@@ -99,7 +99,7 @@ def asked_by(permitted: Filter) -> Iterator[None]:
 
 
 class RememberedQueries:
-    """An encoder of requests with a cache of the last vectors."""
+    """An encoder of requests with a cache of the last vectors; raises `ModelError` or `MissingExtra`."""
 
     def __init__(self, encoder: Once[Encoder]) -> None:
         self._encoder = encoder
@@ -107,36 +107,28 @@ class RememberedQueries:
 
     @property
     def identity(self) -> str:
-        """Name and digest of the encoder.
-
-        Raises:
-            ModelError, MissingExtra: it cannot be loaded.
-        """
+        """Name and digest of the encoder."""
         return self._encoder.get().identity
 
     def vectors(self, texts: tuple[str, ...]) -> Sequence[Vector]:
-        """Unit vectors, float32 (d,), one a text; those of many texts are not cached.
-
-        Raises:
-            ModelError, MissingExtra: the encoder cannot be loaded, or fails.
-        """
+        """Unit vectors, float32 (d,), one a text; those of many texts are not cached."""
         return self._remembered(texts, _ASKING.get()) if len(texts) <= _TOGETHER else self._encode(texts)
 
     @property
     def unmatched_below(self) -> float | None:
-        """What the encoder's manifest says, if it can be loaded."""
+        """What the encoder's manifest says."""
         return self._encoder.get().unmatched_below
 
     def knows(self, word: str) -> bool:
-        """As `Encoder.knows`, if it can be loaded."""
+        """As `Encoder.knows`."""
         return self._encoder.get().knows(word)
 
     def reads_language(self, language: str) -> bool:
-        """As `Encoder.reads_language`, if it can be loaded."""
+        """As `Encoder.reads_language`."""
         return self._encoder.get().reads_language(language)
 
     def reads_at_most(self, text: str) -> int:
-        """As `Encoder.reads_at_most`, if it can be loaded."""
+        """As `Encoder.reads_at_most`."""
         return self._encoder.get().reads_at_most(text)
 
     def forget(self) -> None:

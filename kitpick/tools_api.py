@@ -112,7 +112,11 @@ class FeedbackReply(msgspec.Struct, frozen=True):
 
 
 class ToolsApi:
-    """Answers over one catalog with the models of the service. Safe to use from several threads."""
+    """Answers over one catalog with the models of the service. Safe to use from several threads.
+
+    What cannot be answered as asked raises `Invalid`, `InvalidRequest` or `NotFound`; a catalog that cannot
+    be searched or written `CatalogProblem`; models without time `Overloaded`, `DeadlinePassed`, `Cancelled`.
+    """
 
     def __init__(self, service: Service, catalog: str | None, permitted: Filter) -> None:
         """Opens the catalog; `permitted` is the caller of a service without keys.
@@ -127,13 +131,7 @@ class ToolsApi:
         self._learning = self._served.catalog.learning
 
     def search(self, call: ToolSearchCall, ticket: Ticket) -> SearchReply:
-        """Finds tools.
-
-        Raises:
-            Invalid, InvalidRequest, NotFound: the request, or its profile, cannot be answered as asked.
-            CatalogProblem: the catalog cannot be searched.
-            Overloaded, DeadlinePassed, Cancelled: no model had time for it.
-        """
+        """Finds tools."""
         wanted = _wanted(call)
         caller = self._served.permitted(ticket)
         with self._served.problems():
@@ -144,13 +142,7 @@ class ToolsApi:
         return replace(found, degraded=tuple(map(self._served.places.hidden, found.degraded)))
 
     def feedback(self, call: FeedbackCall, ticket: Ticket) -> FeedbackReply:
-        """Takes what became of tools.
-
-        Raises:
-            NotFound: no answer of this tenant has that id.
-            Invalid: nothing is said, or an API's id is wrong, as far as the caller may know.
-            CatalogProblem: it cannot be stored.
-        """
+        """Takes what became of tools."""
         _require_said(call)
         key = ticket.bearer.name if self._service.settings.keys else ""
         key = key.replace("%", "%25").replace("/", "%2F")  # what a caller says never makes it another key
@@ -207,11 +199,7 @@ def tools_endpoints(api: ToolsApi) -> tuple[Endpoint, ...]:
 
 
 def _wanted(call: ToolSearchCall) -> list[str]:
-    """The requests that a call consists of.
-
-    Raises:
-        Invalid: none, or in several forms.
-    """
+    """The requests that a call consists of; refuses none, and several forms."""
     given = call.messages, call.capabilities
     if is_blank(call.query) and given == (None, None):
         raise Invalid(
@@ -229,11 +217,7 @@ def _wanted(call: ToolSearchCall) -> list[str]:
 
 
 def _require_said(call: FeedbackCall) -> None:
-    """Refuses feedback that says nothing.
-
-    Raises:
-        Invalid: about no answer, or about no tool.
-    """
+    """Refuses feedback about no answer, or about no tool."""
     if is_blank(call.answer):
         raise Invalid("`answer` is empty: give the id of an answer, or say in words what needed to be done")
     if not (call.chosen or call.failed or call.not_needed):

@@ -99,7 +99,11 @@ class TrialReport(msgspec.Struct, frozen=True):
 
 
 class ProfileTrial:
-    """A trial in a SQLite file. Safe to use from several threads and processes."""
+    """A trial in a SQLite file. Safe to use from several threads and processes.
+
+    Whatever reads it raises `InvalidTrial` where there is none, `EngineUnavailable` where its file cannot be
+    read or written.
+    """
 
     def __init__(self, path: Path) -> None:
         """Opens the file when it is first used."""
@@ -128,20 +132,12 @@ class ProfileTrial:
 
     @property
     def plan(self) -> TrialPlan:
-        """What is compared, and how far it is.
-
-        Raises:
-            InvalidTrial, EngineUnavailable: there is none, or its file cannot be read.
-        """
+        """What is compared, and how far it is."""
         with self._connection() as connection:
             return self._plan(connection)
 
     def end(self, state: State) -> TrialPlan:
-        """Ends the trial: `promoted` lets the candidate answer alone, anything else the baseline.
-
-        Raises:
-            InvalidTrial, EngineUnavailable: as `plan`.
-        """
+        """Ends the trial: `promoted` lets the candidate answer alone, anything else the baseline."""
         with self._connection() as connection:
             plan = replace(self._plan(connection), state=state)
             connection.execute("UPDATE plan SET plan = ?", (msgspec.json.encode(plan),))
@@ -185,9 +181,6 @@ class ProfileTrial:
         """Remembers which profile drew which API of an answer; the first time counts.
 
         An answer without an id, or of one profile alone, says nothing of the two.
-
-        Raises:
-            InvalidTrial, EngineUnavailable: as `plan`.
         """
         if not answer or not drafted:
             return
@@ -203,9 +196,6 @@ class ProfileTrial:
         """Counts what a client chose from answers; ends the trial where the baseline is surely better.
 
         Where there is no trial (any more), nothing is counted.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
         """
         if not self.path.is_file():
             return
@@ -227,9 +217,6 @@ class ProfileTrial:
         Args:
             tenant: of this tenant alone; None for all.
             older_than_days: only what is older; None for any age.
-
-        Raises:
-            InvalidTrial, EngineUnavailable: as `plan`, for a file that is there.
         """
         if not self.path.is_file():
             return
@@ -242,11 +229,7 @@ class ProfileTrial:
             require_empty_log(connection, self.path)
 
     def report(self) -> TrialReport:
-        """What users chose so far, over all and by tenant.
-
-        Raises:
-            InvalidTrial, EngineUnavailable: as `plan`.
-        """
+        """What users chose so far, over all and by tenant."""
         with self._connection() as connection:
             plan, by_tenant = self._plan(connection), _scores(connection)
             (answers,) = connection.execute(

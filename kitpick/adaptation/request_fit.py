@@ -12,7 +12,7 @@ Optimization, eq. 9.9), whatever the solver did. λ is the one of least loss on 
 
 The minimum reads only the span of the requests, and writes only into that of the documents: more would cost
 ‖W‖² and change no score (the representer theorem). So the solver sees no more numbers than these spans have
-dimensions: for 60 requests of 384 dimensions a sixth of the matrix.
+dimensions: for 60 requests of 384 dimensions a sixth of the matrix. Without scipy, `MissingExtra` is raised.
 """
 
 from __future__ import annotations
@@ -75,9 +75,6 @@ def fit_matrix(judged: JudgedVectors, penalty: float, temperature: float = TEMPE
         judged: at least one request.
         penalty: λ > 0.
         temperature: τ > 0.
-
-    Raises:
-        MissingExtra: scipy is not installed.
     """
     minimize = _solver()
     spans = _Spans(_basis(judged.requests), _basis(judged.documents))
@@ -251,9 +248,6 @@ def fit_sureness(
         right: whether each was right (h,).
         told: the probabilities that they came with (h,), in [0, 1].
         fold_of: the fold of each hit.
-
-    Raises:
-        MissingExtra: scipy is not installed.
     """
     folds = np.array(fold_of)
     left_out = np.zeros(len(scores))

@@ -533,11 +533,7 @@ _OUTPUTS = ("function_call_output", "tool_search_output")
 
 
 def _by_name(own: Iterable[OwnTool], taken: Iterable[str]) -> dict[str, OwnTool]:
-    """Tools of the agent itself by their names.
-
-    Raises:
-        OwnToolClash: a name is empty or taken.
-    """
+    """Tools of the agent itself by their names; refuses one that is empty or taken."""
     names = {"", SEARCH, *taken}
     found: dict[str, OwnTool] = {}
     for tool in own:

@@ -74,11 +74,7 @@ def langchain_tools(result: SearchResult, run: Run) -> list[StructuredTool]:
 
 
 def _conversation(messages: Any) -> Messages:  # noqa: ANN401 - whatever LangChain takes for messages
-    """Messages in the form of chat completions; none where none are given.
-
-    Raises:
-        InvalidArguments: they are no messages.
-    """
+    """Messages in the form of chat completions; none where none are given."""
     try:
         said = convert_to_openai_messages(messages or [])
     except (ValueError, TypeError, NotImplementedError) as error:

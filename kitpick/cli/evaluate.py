@@ -64,42 +64,8 @@ QueriesOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option("--limit", min=1, help="Ask at most this many of the requests, spread evenly.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random choices.")]
 _SHOWN = 5
 """The cut-off of the metrics that are shown when nobody says which."""
-
-ProfilesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--profile", "-p", help="Profile to measure. Repeatable. Default: all shipped ones that can run."
-    ),
-]
-KOption = Annotated[
-    list[int] | None, typer.Option("-k", help="Count the first K hits. Repeatable. Default: 3, 5, 10.")
-]
-MetricOption = Annotated[
-    list[str] | None, typer.Option("--metric", "-m", help="Metric to show, such as recall@5. Repeatable.")
-]
-FacetOption = Annotated[
-    list[str] | None,
-    typer.Option("--by", help=f"Group the table by {', '.join(FACETS)}. Repeatable. Default: subset."),
-]
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the whole report to this file.")
-]
-BaselineOption = Annotated[
-    Path | None,
-    typer.Option("--baseline", help="Report of an earlier run on the same requests, to compare with."),
-]
-MinimumOption = Annotated[
-    list[str] | None,
-    typer.Option("--min", help='Required minimum: "recall@5>=0.80", or "SUBSET/recall@5>=0.80". Repeatable.'),
-]
-MaxDropOption = Annotated[
-    list[str] | None,
-    typer.Option("--max-drop", help='Largest loss allowed against --baseline: "ndcg@5:0.01". Repeatable.'),
-]
-TimedOption = Annotated[int, typer.Option("--timed", min=0, help="Number of requests to time; 0 for none.")]
 
 
 def evaluate(
@@ -107,17 +73,46 @@ def evaluate(
     data: DataOption = Path("data"),
     queries: QueriesOption = None,
     catalog: CatalogOption = None,
-    profile: ProfilesOption = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile", "-p", help="Profile to measure. Repeatable. Default: all shipped ones that can run."
+        ),
+    ] = None,
     limit: LimitOption = None,
-    k: KOption = None,
-    metric: MetricOption = None,
-    facet: FacetOption = None,
-    output: OutputOption = None,
-    baseline: BaselineOption = None,
-    minimum: MinimumOption = None,
-    max_drop: MaxDropOption = None,
-    timed: TimedOption = TIMED,
-    seed: SeedOption = 0,
+    k: Annotated[
+        list[int] | None, typer.Option("-k", help="Count the first K hits. Repeatable. Default: 3, 5, 10.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", "-m", help="Metric to show, such as recall@5. Repeatable.")
+    ] = None,
+    facet: Annotated[
+        list[str] | None,
+        typer.Option("--by", help=f"Group the table by {', '.join(FACETS)}. Repeatable. Default: subset."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the whole report to this file.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", help="Report of an earlier run on the same requests, to compare with."),
+    ] = None,
+    minimum: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--min", help='Required minimum: "recall@5>=0.80", or "SUBSET/recall@5>=0.80". Repeatable.'
+        ),
+    ] = None,
+    max_drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-drop", help='Largest loss allowed against --baseline: "ndcg@5:0.01". Repeatable.'
+        ),
+    ] = None,
+    timed: Annotated[
+        int, typer.Option("--timed", min=0, help="Number of requests to time; 0 for none.")
+    ] = TIMED,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all random choices.")] = 0,
     tenant: TenantOption = "",
     principal: PrincipalOption = None,
     as_json: JsonOption = False,

@@ -29,12 +29,6 @@ from kitpick_ingest.opening import open_source
 from kitpick_ingest.source import Source, watch_source
 from kitpick_ingest.sync import SyncOptions, SyncReport
 
-SourcesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        help="KIND:TARGET (openapi:FILE, mcp:URL, botocore:s3,ec2, …) or a path.", metavar="SOURCE…"
-    ),
-]
 _SHOWN = 20
 _DIFFERENCES = {
     "new": "new since the approval",
@@ -42,81 +36,74 @@ _DIFFERENCES = {
     "definition": "its definition is not the approved one",
 }
 
-NameOption = Annotated[
-    str | None,
-    typer.Option("--name", help="Name to keep the source's documents under. For one source only."),
-]
 CategoryOption = Annotated[str | None, typer.Option("--category", help="Category to give to every document.")]
-OwnerOption = Annotated[
-    str, typer.Option("--tenant", help="Tenant that the documents belong to. Default: all tenants.")
-]
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option("--allow", help="User or group that may see the documents. Repeatable. Default: all."),
-]
-PublicOption = Annotated[
-    bool,
-    typer.Option(
-        "--public", help="Allow documents that only a tenant or some users could see to become public."
-    ),
-]
-RereadOption = Annotated[
-    bool, typer.Option("--reread", help="Read files again that did not change since the last sync.")
-]
-AllowShrinkOption = Annotated[
-    bool,
-    typer.Option("--allow-shrink", help="Delete documents even if the source lost more than half."),
-]
-DeadLettersOption = Annotated[
-    Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
-]
-LockOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--lock",
-        help="Lock file of `kitpick lock`: APIs that are not as approved are named in the report.",
-    ),
-]
-HoldBackOption = Annotated[
-    bool,
-    typer.Option(
-        "--hold-back",
-        help="With --lock: keep what is not as approved out of the catalog. Approved versions stay.",
-    ),
-]
-TimeoutOption = Annotated[
-    float,
-    typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
-]
-WaitOption = Annotated[
-    float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
-]
-WatchOption = Annotated[
-    bool,
-    typer.Option(
-        "--watch", help="Keep running, and sync again whenever a live MCP server announces a change."
-    ),
-]
 
 
 def ingest(
-    sources: SourcesArgument,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="KIND:TARGET (openapi:FILE, mcp:URL, botocore:s3,ec2, …) or a path.", metavar="SOURCE…"
+        ),
+    ],
     catalog: CatalogOption = None,
-    name: NameOption = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name to keep the source's documents under. For one source only."),
+    ] = None,
     category: CategoryOption = None,
-    tenant: OwnerOption = "",
-    allow: AllowOption = None,
-    public: PublicOption = False,
-    reread: RereadOption = False,
-    allow_shrink: AllowShrinkOption = False,
-    dead_letters: DeadLettersOption = None,
-    lock: LockOption = None,
-    hold_back: HoldBackOption = False,
+    tenant: Annotated[
+        str, typer.Option("--tenant", help="Tenant that the documents belong to. Default: all tenants.")
+    ] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", help="User or group that may see the documents. Repeatable. Default: all."),
+    ] = None,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public", help="Allow documents that only a tenant or some users could see to become public."
+        ),
+    ] = False,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read files again that did not change since the last sync.")
+    ] = False,
+    allow_shrink: Annotated[
+        bool,
+        typer.Option("--allow-shrink", help="Delete documents even if the source lost more than half."),
+    ] = False,
+    dead_letters: Annotated[
+        Path | None, typer.Option("--dead-letters", help="File for the entries that cannot be used, and why.")
+    ] = None,
+    lock: Annotated[
+        Path | None,
+        typer.Option(
+            "--lock",
+            help="Lock file of `kitpick lock`: APIs that are not as approved are named in the report.",
+        ),
+    ] = None,
+    hold_back: Annotated[
+        bool,
+        typer.Option(
+            "--hold-back",
+            help="With --lock: keep what is not as approved out of the catalog. Approved versions stay.",
+        ),
+    ] = False,
     header: HeaderOption = None,
     env: EnvironmentOption = None,
-    timeout: TimeoutOption = 300.0,
-    wait: WaitOption = 0.0,
-    watch: WatchOption = False,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=0.1, help="Seconds to wait for the next entry of a source."),
+    ] = 300.0,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0.0, help="Seconds to wait while the same source is being synced.")
+    ] = 0.0,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Keep running, and sync again whenever a live MCP server announces a change."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Brings the catalog in line with one or more sources.

@@ -25,11 +25,7 @@ _HOST, _PORT = "127.0.0.1", 8_081
 
 
 def _require_sense(*, http: bool, addressed: bool, started: bool) -> None:
-    """Refuses options that would mean nothing.
-
-    Raises:
-        InvalidSetting: an address without HTTP, or HTTP for a client that starts the server itself.
-    """
+    """Refuses an address without HTTP, and HTTP for a client that starts the server itself."""
     if addressed and not http:
         raise InvalidSetting("--host and --port say where the server listens over HTTP: add --http")
     if http and started:

@@ -45,16 +45,13 @@ def parse_depth(text: str) -> Depth:
     return int(text)
 
 
-RequestArgument = Annotated[
-    str,
-    typer.Argument(
-        help="What needs to be done, in words; - reads it from standard input.", metavar="REQUEST"
-    ),
-]
-
-
 def search(
-    request: RequestArgument,
+    request: Annotated[
+        str,
+        typer.Argument(
+            help="What needs to be done, in words; - reads it from standard input.", metavar="REQUEST"
+        ),
+    ],
     catalog: CatalogOption = None,
     k: Annotated[
         str, typer.Option("-k", metavar="K", help="Number of hits, at most; auto: as many as are needed.")

@@ -93,11 +93,7 @@ def serve(
 
 
 def _require_shown(shown: _Shown, *, page: bool, tools: bool) -> None:
-    """Refuses options that would mean nothing.
-
-    Raises:
-        InvalidSetting: a catalog, or who sees it, and nothing that shows it; files of the page without it.
-    """
+    """Refuses options that would mean nothing: what is shown, and nothing that shows it."""
     if not page and (shown.marks or shown.adapted):
         raise InvalidSetting("--marks and --adapted are files of the explain page: add --ui")
     if not (page or tools) and (shown.catalog or shown.permitted != Filter()):

@@ -8,7 +8,7 @@ tokens, calls that the task does not need, and those of them that destroy someth
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,24 +165,6 @@ def _meets(need: NeededCall, document: ApiDocument, arguments: Mapping[str, Any]
     return need.tool in (document.id, document.api) and need.arguments.items() <= dict(arguments).items()
 
 
-class _Tally:
-    """What a task has used so far."""
-
-    def __init__(self) -> None:
-        self.turns = self.prompt_tokens = self.cached_tokens = self.completion_tokens = 0
-        self.strangers = 0
-        """Calls of tools that were not offered."""
-        self.problem = ""
-
-    def add(self, turn: ChatTurn, strangers: int) -> None:
-        """Counts one turn."""
-        self.turns += 1
-        self.prompt_tokens += turn.prompt_tokens
-        self.cached_tokens += turn.cached_tokens
-        self.completion_tokens += turn.completion_tokens
-        self.strangers += strangers
-
-
 class _Toolbox:
     """What a model is offered in one task: fixed tools, or a search and what it found so far."""
 
@@ -247,34 +229,34 @@ class AgentEvaluation:
         Raises:
             EmptyCatalog, EngineError, RescorerError: the catalog cannot be searched.
         """
-        recorder = _Recorder(task)
-        tally = _Tally()
+        recorder, turns, strangers, problem = _Recorder(task), list[ChatTurn](), 0, ""
         try:
-            self._converse(task, self._toolbox(task, way, recorder), tally)
+            for turn, unknown in self._turns(task, self._toolbox(task, way, recorder)):
+                turns.append(turn)
+                strangers += unknown
         except CallFailed as error:
-            tally.problem = str(error)
-        destructive = sum(document.effect == "destructive" for document in recorder.wrong)
+            problem = str(error)
         return Played(
             task.id,
             way,
             recorder.solved,
-            tally.turns,
-            tally.prompt_tokens,
-            tally.cached_tokens,
-            tally.completion_tokens,
-            len(recorder.wrong) + tally.strangers,
-            destructive,
-            tally.problem,
+            len(turns),
+            sum(turn.prompt_tokens for turn in turns),
+            sum(turn.cached_tokens for turn in turns),
+            sum(turn.completion_tokens for turn in turns),
+            len(recorder.wrong) + strangers,
+            sum(document.effect == "destructive" for document in recorder.wrong),
+            problem,
         )
 
-    def _converse(self, task: AgentTask, toolbox: _Toolbox, tally: _Tally) -> None:
+    def _turns(self, task: AgentTask, toolbox: _Toolbox) -> Iterator[tuple[ChatTurn, int]]:
+        """The model's turns, and how many calls of each were of tools that were not offered."""
         messages: list[dict[str, Any]] = [{"role": "user", "content": task.prompt}]
-        while tally.turns < MAX_TURNS:
-            turn = self._endpoint.chat(
-                messages, toolbox.offered(), max_tokens=MAX_ANSWER_TOKENS, seconds=self._seconds
-            )
+        for _ in range(MAX_TURNS):
+            offered = toolbox.offered()
+            turn = self._endpoint.chat(messages, offered, max_tokens=MAX_ANSWER_TOKENS, seconds=self._seconds)
             answers, strangers = _answered(turn.message, toolbox)
-            tally.add(turn, strangers)
+            yield turn, strangers
             messages += [{"role": "assistant", **turn.message}, *answers]
             if not answers:
                 return

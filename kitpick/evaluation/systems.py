@@ -53,7 +53,10 @@ class HidingIndex:
 
 
 class CatalogSystem:
-    """A catalog with a profile and a caller, as a system."""
+    """A catalog with a profile and a caller, as a system.
+
+    A degraded answer raises `EvaluationError`, because it would not measure the profile.
+    """
 
     def __init__(
         self,
@@ -71,28 +74,16 @@ class CatalogSystem:
         self._hits = hits
 
     def ask(self, request: str, k: int) -> Answer:
-        """The answer to a request. A degraded answer is an error, because it would not measure the profile.
-
-        Raises:
-            EvaluationError: the profile could not run in full.
-        """
+        """The answer to a request."""
         return self._answer(self.catalog.way, request, k)
 
     def ask_without(self, request: str, k: int, hidden: Set[str]) -> Answer:
-        """The answer of the catalog without these tools (keys).
-
-        Raises:
-            EvaluationError: as `ask`.
-        """
+        """The answer of the catalog without these tools (keys)."""
         deprived = self.catalog.way.over(HidingIndex(self.catalog.engine, hidden))
         return self._answer(deprived, request, k)
 
     def search(self, request: str, k: int) -> SearchResult:
-        """The whole result.
-
-        Raises:
-            EvaluationError: as `ask`.
-        """
+        """The whole result."""
         return self._search(self.catalog.way, request, k)
 
     def _answer(self, way: Search, request: str, k: int) -> Answer:

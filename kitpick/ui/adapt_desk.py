@@ -29,7 +29,10 @@ class PageCaller(msgspec.Struct, frozen=True):
 
 
 class AdaptDesk:
-    """Answers operators. Safe to use from several threads."""
+    """Answers operators. Safe to use from several threads.
+
+    Others are told `NotOperator`, and all `NoAdapted` where nobody said where a profile goes.
+    """
 
     def __init__(
         self,
@@ -50,11 +53,7 @@ class AdaptDesk:
         return self._file is not None and ticket.bearer.operator
 
     def adapting(self, call: None, ticket: Ticket) -> AdaptState:
-        """How the run that adapts the profile stands.
-
-        Raises:
-            NoAdapted, NotOperator: nobody said where to, or this caller may not.
-        """
+        """How the run that adapts the profile stands."""
         self._file_for(ticket)
         return self._runs.state()
 
@@ -62,7 +61,6 @@ class AdaptDesk:
         """Begins to adapt the service's profile to what this caller may see, by descriptions or their marks.
 
         Raises:
-            NoAdapted, NotOperator: nobody said where to, or this caller may not.
             NoMarks: it is to be by marks, and none are taken.
             AdaptUnderWay, NoAdapt: another run is under way, or its process cannot be started.
         """
@@ -75,7 +73,7 @@ class AdaptDesk:
         return self._runs.start(call.by, options, _audit(ticket))
 
     def stop(self, call: AdaptStop, ticket: Ticket) -> AdaptState:
-        """Ends the run that adapts the profile; raises like `adapting`."""
+        """Ends the run that adapts the profile."""
         self._file_for(ticket)
         return self._runs.stop(_audit(ticket))
 

@@ -77,7 +77,11 @@ class UiSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Desk:
-    """Answers the requests of the page. Safe to use from several threads."""
+    """Answers the requests of the page. Safe to use from several threads.
+
+    What cannot be answered as asked raises `Invalid`, `InvalidRequest` or `NotFound`; a catalog that cannot
+    be read, or is empty, `CatalogProblem`; models without time `Overloaded`, `DeadlinePassed` or `Cancelled`.
+    """
 
     def __init__(self, service: Service, settings: UiSettings) -> None:
         """Opens the catalog.
@@ -103,11 +107,7 @@ class Desk:
         self.adaptations = AdaptDesk(service, url, settings.adapted, self._places, self._caller)
 
     def about(self, call: None, ticket: Ticket) -> About:
-        """Profiles and settings that the page offers.
-
-        Raises:
-            CatalogProblem: the catalog cannot be read, or is empty.
-        """
+        """Profiles and settings that the page offers."""
         with self._served.problems():
             self._catalog.live()
         names = sorted({*shipped_profiles(), self._service.default_profile.name})
@@ -120,13 +120,7 @@ class Desk:
         )
 
     def explain(self, call: ExplainCall, ticket: Ticket) -> ExplainAnswer:
-        """Searches, and explains every step.
-
-        Raises:
-            Invalid, InvalidRequest, NotFound: the request, or its profile, cannot be answered as asked.
-            CatalogProblem: the catalog cannot be searched.
-            Overloaded, DeadlinePassed, Cancelled: no model had time for it.
-        """
+        """Searches, and explains every step."""
         started = time.perf_counter()
         _check(call)
         profile = self._service.profile(call.profile)
@@ -141,12 +135,7 @@ class Desk:
         return replace(answer, request_id=ticket.request_id, spent=Spent(total, ticket.in_models * 1e3))
 
     def overview(self, call: None, ticket: Ticket) -> Overview:
-        """What the caller may see of the catalog, and three requests that work on it.
-
-        Raises:
-            CatalogProblem: the catalog cannot be read, or is empty.
-            Overloaded, DeadlinePassed, Cancelled: no model had time for the examples.
-        """
+        """What the caller may see of the catalog, and three requests that work on it."""
         permitted = self._permitted(ticket)
         with self._served.problems():
             _, schema = self._catalog.live()
@@ -163,21 +152,12 @@ class Desk:
         )
 
     def browse(self, call: BrowseCall, ticket: Ticket) -> Shelf:
-        """The tools of a category, or the APIs of a tool; empty where the caller may see none.
-
-        Raises:
-            CatalogProblem: the catalog cannot be read, or is empty.
-        """
+        """The tools of a category, or the APIs of a tool; empty where the caller may see none."""
         with self._served.problems():
             return self._shelves.of(self._permitted(ticket)).shelf(call.category, call.tool)
 
     def show(self, call: ShowCall, ticket: Ticket) -> ShownApi:
-        """An API whole.
-
-        Raises:
-            UnknownApi: there is none that this caller may see.
-            CatalogProblem: the catalog cannot be read.
-        """
+        """An API whole."""
         with self._served.problems():
             permitted = self._permitted(ticket)
             found = self._catalog.engine.fetch([call.id], permitted)
@@ -188,12 +168,7 @@ class Desk:
         return _whole(found[0], () if written is None else written.kept_for(permitted))
 
     def check(self, call: CheckCall, ticket: Ticket) -> CheckAnswer:
-        """Looks for APIs that are hard to find, among those that the caller may see, part by part.
-
-        Raises:
-            CatalogProblem: the catalog cannot be read, or is empty.
-            Overloaded, DeadlinePassed, Cancelled: no model had time for it.
-        """
+        """Looks for APIs that are hard to find, among those that the caller may see, part by part."""
         permitted = self._permitted(ticket)
         with self._served.problems():
             listing = self._shelves.of(permitted)
@@ -207,13 +182,7 @@ class Desk:
         return check_answer(listing, call.first, findings)
 
     def mark(self, call: MarkCall, ticket: Ticket) -> MarkAnswer:
-        """Stores a judgement of an API for a request.
-
-        Raises:
-            NoMarks: nobody said where to.
-            Invalid, UnknownApi: no request, or no API that this caller may see.
-            CatalogProblem, MarksProblem: the catalog or the file cannot be used.
-        """
+        """Stores a judgement of an API for a request."""
         marks = self._marks(ticket)
         if marks is None:
             raise NoMarks

@@ -127,7 +127,10 @@ class KeptListing:
 
 
 class Shelves:
-    """Listings of a catalog, kept for a minute for a few callers. Safe to use from several threads."""
+    """Listings of a catalog, kept for a minute for a few callers. Safe to use from several threads.
+
+    An empty catalog raises `EmptyCatalog`, one that cannot be read `EngineError`.
+    """
 
     def __init__(self, catalog: Catalog, clock: Callable[[], float] = time.monotonic) -> None:
         self._catalog = catalog
@@ -136,12 +139,7 @@ class Shelves:
         self._kept: OrderedDict[Filter, KeptListing] = OrderedDict()
 
     def of(self, permitted: Filter) -> CatalogListing:
-        """What a caller may see.
-
-        Raises:
-            EmptyCatalog: nothing was ingested yet.
-            EngineError: the catalog cannot be read.
-        """
+        """What a caller may see."""
         return self._listing(permitted).shown
 
     def examples(
@@ -149,9 +147,7 @@ class Shelves:
     ) -> tuple[str, ...]:
         """The examples of what a caller may see, kept as long as the listing; `find` finds them in it.
 
-        Raises:
-            EmptyCatalog, EngineError: as `of`.
-            Exception: whatever `find` raises; nothing is kept then.
+        Whatever `find` raises, nothing is kept then.
         """
         listed = self._listing(permitted)
         if listed.examples is None:

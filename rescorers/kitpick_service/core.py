@@ -176,11 +176,7 @@ def _file(name: str) -> Path | None:
 
 
 def _require_affordable(profile: Profile) -> None:
-    """Refuses profiles of callers that would cost too much; a deadline alone would stop them late.
-
-    Raises:
-        Invalid: too many stages, or too many candidates in them.
-    """
+    """Refuses profiles of callers that would cost too much; a deadline alone would stop them late."""
     if len(profile.stages) > _MOST_STAGES:
         raise Invalid(f"profile: {len(profile.stages)} stages: at most {_MOST_STAGES} in a request")
     compared = sum(

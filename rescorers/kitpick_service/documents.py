@@ -145,11 +145,7 @@ def read_document(given: Given, fields: Sequence[str] = ()) -> RerankDocument:
 
 
 def _from_yaml(given: Given) -> Given:
-    """Parses a string as a YAML mapping.
-
-    Raises:
-        InvalidYaml: it is none within bounds; or a scalar, or a list.
-    """
+    """Parses a string as a YAML mapping."""
     if not isinstance(given, str):
         return given
     if len(given) > _MOST_YAML:
@@ -215,11 +211,7 @@ def _parameters(given: object) -> list[str]:
 
 
 def _text_of(value: object) -> str:
-    """A value as text: strings as they are, anything else as JSON.
-
-    Raises:
-        Invalid: it has no JSON.
-    """
+    """A value as text: strings as they are, anything else as JSON."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -73,9 +73,6 @@ class Breaker:
         """A context for one request: it counts as failed if it ends with an exception.
 
         That its caller goes away says nothing of the service.
-
-        Raises:
-            CircuitOpen: it may not be sent.
         """
         self.enter()
         try:
@@ -206,11 +203,7 @@ class RescorerClient:
         settings: ClientSettings = _DEFAULT,
         transport: AsyncBaseTransport | None = None,
     ) -> None:
-        """Like `AsyncRescorerClient`.
-
-        Raises:
-            MissingExtra: the HTTP package is not installed.
-        """
+        """Like `AsyncRescorerClient`."""
         opening = partial(AsyncRescorerClient, url, key, settings, transport)
         self._here = LoopClient("kitpick-client", opening, AsyncRescorerClient.close)
         self._here.start()

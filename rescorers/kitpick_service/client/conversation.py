@@ -131,12 +131,7 @@ class Conversation:
         raise Unreachable(f"the rescorer cannot be reached: {reply.content.decode('utf-8', 'replace')}")
 
     def _read(self, reply: Reply) -> Rescored:
-        """The answer, checked against this request.
-
-        Raises:
-            Refused: see `read_answer`.
-            Unreachable: no answer, or it holds ids that nobody asked about, one twice, or too many.
-        """
+        """The answer, checked against this request."""
         answer = read_answer(reply.status, reply.content)
         ids = [hit.id for hit in answer.results]
         if len(set(ids)) < len(ids) or not self._known.issuperset(ids) or len(ids) > self._call.k:

@@ -319,11 +319,7 @@ def _whole(answer: Json, known: dict[str, Json], contents: dict[int, Json]) -> J
 
 
 def _require_texts(source: Json) -> None:
-    """Refuses what no index holds, before a stage stumbles over it.
-
-    Raises:
-        TypeError: a name, or a thing that it needs or gives, is no text.
-    """
+    """Refuses what no index holds, before a stage stumbles over it."""
     names = (source[name] for name in _TEXTS if name in source)
     if not all(
         isinstance(each, str) for each in (*names, *source.get("needs", ()), *source.get("gives", ()))

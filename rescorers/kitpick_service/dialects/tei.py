@@ -195,11 +195,7 @@ def _documents_ranked(service: Service, call: RerankCall, ticket: Ticket) -> Sha
 
 
 def _require_untaken(call: RerankCall, names: Sequence[str]) -> None:
-    """Refuses what would be ignored.
-
-    Raises:
-        Invalid: the call has one of these fields.
-    """
+    """Refuses what would be ignored."""
     for name in names:
         if getattr(call, name) is not None and getattr(call, name) is not False:
             raise Invalid(f"`{name}` is not taken here")
