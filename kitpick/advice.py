@@ -32,12 +32,7 @@ class InvalidPrices(KitpickError):
 
 
 class UnpricedModel(KitpickError):
-    """A model that the table of prices does not name.
-
-    Args:
-        name: what was asked for.
-        known: models of the table.
-    """
+    """A model that the table of prices does not name."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(

@@ -117,9 +117,7 @@ class Enricher:
     def run(self, meter: CallMeter, model: str) -> EnrichReport:
         """Asks for what is missing, group by group, until all is there, a cap is reached or nobody answers.
 
-        Args:
-            meter: calls the model within caps.
-            model: its identity, for the provenance.
+        `model` is the identity of what is asked, for the provenance.
 
         Raises:
             SourceBusy: another process is at it.

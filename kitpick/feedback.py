@@ -99,13 +99,8 @@ class Feedback:
     def take(self, about: str, outcome: Outcome, client: str, permitted: Filter) -> int:
         """Takes what became of APIs; how many verdicts were stored.
 
-        An id that is wrong is refused, and nothing is stored. What an answer showed and is gone is left out.
-
-        Args:
-            about: id of an answer, or ids joined by `+`, or a request in words.
-            outcome: what became of which.
-            client: who says so.
-            permitted: what they may see.
+        `about` is ids of answers joined by `+`, or a request in words. An id that is wrong is refused, and
+        nothing is stored. What an answer showed and is gone is left out.
 
         Raises:
             UnknownResult: there is no such answer of this tenant, or no request.
@@ -136,9 +131,7 @@ class Feedback:
     def confirmed(self, about: str, permitted: Filter) -> dict[str, str]:
         """Ids of the APIs that come first, because they were confirmed, and by whom.
 
-        Args:
-            about: ids of answers joined by `+`, or a request in words; what is forgotten counts for nothing.
-            permitted: what the caller may see.
+        `about` is as for `take`; an answer that is forgotten counts for nothing.
 
         Raises:
             EngineUnavailable, ModelError: as `CatalogIntents.confirmed`.

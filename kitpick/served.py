@@ -111,11 +111,8 @@ class ServedCatalog:
     ) -> None:
         """Opens the catalog, by default that of the settings.
 
-        Args:
-            service: has the models, whatever the settings of a catalog elsewhere say.
-            url: of the catalog.
-            permitted: the caller of a service without keys.
-            files: more files that callers are not told of.
+        `permitted` is the caller of a service without keys, `files` are more that callers are not told of.
+        The service has the models, whatever the settings of a catalog elsewhere say.
 
         Raises:
             UnknownEngine, EngineUnavailable: it cannot be opened.

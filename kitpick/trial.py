@@ -149,11 +149,7 @@ class ProfileTrial:
         """The answer to one request: of both profiles while the trial runs, else of the one that won.
 
         A candidate that fails costs the trial this answer, and the user nothing: `degraded` says so, also
-        where the trial itself cannot be read.
-
-        Args:
-            by: the answer of a profile; both are asked to the same depth.
-            otherwise: profile that answers where the trial cannot be read.
+        where the trial itself cannot be read: then the profile `otherwise` answers.
         """
         try:
             plan = self.plan

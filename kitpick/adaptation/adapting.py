@@ -150,15 +150,7 @@ def adapt_to_requests(
     """Fits the vectors of requests and the threshold to requests whose right answers are known.
 
     The matrix is kept if requests that it has not seen find more of what they need by it. The threshold is
-    chosen by answers of matrices that had not seen the request, too.
-
-    Args:
-        judged: the requests.
-        profile: its name or file.
-        plan: who asks, and how many requests.
-        progress: receives every phase.
-        aim: how many requests may be refused wrongly.
-        vectors: whether the vectors are fitted, beside the threshold.
+    chosen by answers of matrices that had not seen the request, too. Without `vectors` it is fitted alone.
 
     Raises:
         EvaluationError: there is nothing to fit, there are too few requests, or whoever asks may see no right

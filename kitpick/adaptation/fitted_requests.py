@@ -23,12 +23,7 @@ def fitted_comment(report: AdaptReport, queries: Iterable[JudgedQuery]) -> Itera
 
 
 def overlap_warnings(profiles: Iterable[str], queries: Sequence[JudgedQuery]) -> Iterator[str]:
-    """A sentence for each profile that was fitted to some of these requests.
-
-    Args:
-        profiles: names or `.toml` files, as commands take them.
-        queries: what they are measured by.
-    """
+    """A sentence for each profile that was fitted to some of these requests."""
     asked = [_digest(query.text) for query in queries]
     for file in (Path(name) for name in profiles if name.endswith(".toml")):
         said = _beginning(file)

@@ -69,13 +69,7 @@ class FittedMatrix(msgspec.Struct, frozen=True, eq=False):
 
 
 def fit_matrix(judged: JudgedVectors, penalty: float, temperature: float = TEMPERATURE) -> FittedMatrix:
-    """The matrix of least loss.
-
-    Args:
-        judged: at least one request.
-        penalty: λ > 0.
-        temperature: τ > 0.
-    """
+    """The matrix of least loss for a penalty λ > 0 and a temperature τ > 0."""
     minimize = _solver()
     spans = _Spans(_basis(judged.requests), _basis(judged.documents))
     objective = _Objective(judged, penalty, temperature, spans)

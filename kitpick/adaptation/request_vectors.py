@@ -70,15 +70,8 @@ def choose_vectors(
 ) -> ChosenVectors | None:
     """Chooses a matrix or none, and the weight of the cosine; None where too few requests can take part.
 
-    Both are those by which requests that are left out find most (NDCG@5).
-
-    Args:
-        plain: judged requests, recorded without a matrix.
-        again: records them with matrices.
-        profile: how they are answered.
-        models: its models.
-        facets: the tools of the right APIs.
-        progress: receives every phase.
+    Both are those by which requests that are left out find most (NDCG@5). `plain` are recorded without a
+    matrix; `again` records them with some.
 
     Raises:
         MissingExtra: scipy or ir-measures is not installed.

@@ -77,10 +77,6 @@ class FoundTools:
 
         Where no call succeeded, nothing is known about the others, and nothing is said.
 
-        Args:
-            client: in whose name.
-            searches: ids of the calls of the search in a conversation that is over.
-
         Returns:
             How many ids were remembered.
         """

@@ -24,12 +24,7 @@ class EmptyRequest(KitpickError):
 
 
 class NoCatalog(KitpickError):
-    """The catalog does not exist.
-
-    Args:
-        path: of its file.
-        others: names of the catalogs beside it.
-    """
+    """The catalog does not exist; `others` are names of those beside it."""
 
     def __init__(self, path: Path, others: Iterable[str]) -> None:
         hint = suggestion(path.name, others)

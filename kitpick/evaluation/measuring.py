@@ -107,11 +107,6 @@ def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
 def measure(judged: Judged, plan: Plan, progress: Progress) -> Report:
     """Runs every request by every profile, and measures abstention if a profile can abstain.
 
-    Args:
-        judged: the requests.
-        plan: what to measure.
-        progress: receives every phase.
-
     Raises:
         EvaluationError: a profile could not run in full, or a k is too large.
         RescorerError: no such profile.

@@ -22,12 +22,7 @@ _MAX_SHOWN = 20_000
 
 
 def flow(outcome: SearchOutcome, place: Mapping[str, int]) -> tuple[ShownStage, ...]:
-    """Every step, the first stage first: candidates that entered, that were cut, and the reasons.
-
-    Args:
-        outcome: of the search.
-        place: position of every id that came into sight.
-    """
+    """Every step, the first stage first: candidates that entered, that were cut, and the reasons."""
     stages = [_found(outcome, place)]
     for entry in outcome.rescored.trace:
         before, after = stages[-1].order, tuple(place[key] for key in entry.order)

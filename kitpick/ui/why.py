@@ -35,14 +35,7 @@ def asked_words(request: str) -> dict[str, str]:
 def why_found(
     words: Mapping[str, str], document: ApiDocument, candidate: Candidate, reasons: Sequence[str]
 ) -> str:
-    """One sentence: what the rules say of an API, which words it shares with the request, who points to it.
-
-    Args:
-        words: of the request, by their stems.
-        document: the API.
-        candidate: the same, with its places in the rankings.
-        reasons: of all stages, as a hit has them.
-    """
+    """One sentence: what the rules say of an API, which words it and the request share, who points to it."""
     said = "; ".join([*_of_rules(reasons), *_shared(words, document), _pointing(candidate)])
     return f"{said[0].upper()}{said[1:]}."
 

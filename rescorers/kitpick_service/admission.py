@@ -105,13 +105,7 @@ class AdmittedSearch:
 
 
 class Admission:
-    """The searches under way. Safe to use from several threads.
-
-    Args:
-        width: how many with scores are served at a time.
-        costs: of searches; what is learned goes there.
-        clock: seconds, for tests.
-    """
+    """The searches under way, `width` with scores served at a time. Safe to use from several threads."""
 
     def __init__(self, width: int, costs: SearchCosts, clock: Clock = time.perf_counter) -> None:
         self.costs = costs

@@ -64,12 +64,7 @@ def _without_nulls(decoder: msgspec.json.Decoder[object], body: bytes) -> object
 
 
 def without_null_fields(value: object, kind: inspect.Type) -> object:
-    """A value of JSON without those fields of structs that are null; any other content is not touched.
-
-    Args:
-        value: as it was decoded without a type.
-        kind: the type that it is meant to have.
-    """
+    """A value of JSON without those fields of structs that are null; any other content is not touched."""
     if isinstance(kind, inspect.Metadata):
         kind = kind.type
     if isinstance(kind, inspect.UnionType):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
-from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.state import DefinitionSizes
 from kitpick_service.errors import Invalid
 from kitpick_service.protocol import (
-    ModelInfo,
-    RescoreAnswer,
     RescoreCall,
     WireCandidate,
     WirePlace,
@@ -68,30 +66,6 @@ def call_of(request: RescoreRequest, **settings: object) -> RescoreCall:
         used=request.used,
         read_as=request.read_as,
         **settings,  # type: ignore[arg-type]
-    )
-
-
-def answer_of(
-    rescored: Rescored,
-    request_id: str,
-    profile: str,
-    models: Mapping[str, ModelInfo],
-    timings: Mapping[str, float],
-    explain: bool,
-) -> RescoreAnswer:
-    """The answer as it is sent; with the trace only if the call asks for it."""
-    return RescoreAnswer(
-        request_id=request_id,
-        profile=profile,
-        results=rescored.results,
-        models=dict(models),
-        timings={**rescored.timings, **timings},
-        query_kind=rescored.query_kind,
-        abstained=rescored.abstained,
-        abstained_because=rescored.abstained_because,
-        degraded=rescored.degraded,
-        need=rescored.need,
-        trace=rescored.trace if explain else (),
     )
 
 

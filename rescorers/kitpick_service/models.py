@@ -74,10 +74,7 @@ class ServiceModels:
     def __init__(self, settings: ServiceSettings, metrics: Metrics, label: str = "") -> None:
         """Loads the models that the settings name.
 
-        Args:
-            settings: of the service.
-            metrics: counts what the queues do.
-            label: before the names of the queues, where another set's are counted as well.
+        `label` stands before the names of the queues, where another set's are counted as well.
 
         Raises:
             ModelError: one of them is missing, damaged, or cannot run on the device asked for.
@@ -135,10 +132,7 @@ class ServiceModels:
     ) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages need, on behalf of one request, and those that are missing.
 
-        Args:
-            needs: of the stages.
-            ticket: of the request.
-            vector_model: identity of the model that made the request's vector; empty for this encoder.
+        `vector_model` is the identity of the model that made the request's vector; empty for this encoder.
         """
         kind = self.query_kind if "query_kind" in needs else None
         missing = []

@@ -13,10 +13,6 @@ def foreign_reason(headers: Mapping[str, str], on_loopback: bool) -> str:
 
     A server on loopback is called by a loopback name alone: a foreign name that resolves to it (DNS
     rebinding) would make a foreign page the same site.
-
-    Args:
-        headers: of the request, found without regard to case.
-        on_loopback: whether the server is called by a loopback name alone.
     """
     called = headers.get("host", "")
     if on_loopback and _name(called) not in LOOPBACK:

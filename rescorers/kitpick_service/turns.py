@@ -87,11 +87,7 @@ class Turn:
         """At so many seconds of `spent`, its turn may go to another."""
 
     def take(self, wanted: Callable[[], bool]) -> None:
-        """Waits for a turn if the request has computed for long; called often, between two pieces of work.
-
-        Args:
-            wanted: whether somebody still waits for the answer.
-        """
+        """Waits for a turn if the request has computed for long, while its answer is wanted; called often."""
         self.spent = self._clock() - self._began
         if self.spent > _SHORT_SECONDS:
             self._turns.take(self, wanted)

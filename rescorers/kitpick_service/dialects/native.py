@@ -24,7 +24,7 @@ from kitpick_rescorers.state import Degradation, joined
 from kitpick_service.core import Service
 from kitpick_service.dialect import Dialect, Endpoint
 from kitpick_service.errors import Failure
-from kitpick_service.exchange import answer_of, request_of
+from kitpick_service.exchange import request_of
 from kitpick_service.protocol import ErrorAnswer, Problem, RescoreAnswer, RescoreCall
 from kitpick_service.ticket import Ticket
 
@@ -79,12 +79,23 @@ def ranked(
 def answered(
     service: Service, rescored: Rescored, profile: Profile, used: Prepared, ticket: Ticket, explain: bool
 ) -> RescoreAnswer:
-    """The answer as it is sent. It is counted."""
+    """The answer as it is sent, with the trace only if the call asks for it. It is counted."""
     service.metrics.rescored(rescored.timings, [item.stage for item in rescored.degraded])
     timings = {"embed": used.embed_ms, "wait": ticket.waited * 1e3, "total": ticket.spent_ms}
     infos = service.models.info()
-    models = {role: infos[role] for role in used.roles}
-    return answer_of(rescored, ticket.request_id, profile.name, models, timings, explain)
+    return RescoreAnswer(
+        request_id=ticket.request_id,
+        profile=profile.name,
+        results=rescored.results,
+        models={role: infos[role] for role in used.roles},
+        timings={**rescored.timings, **timings},
+        query_kind=rescored.query_kind,
+        abstained=rescored.abstained,
+        abstained_because=rescored.abstained_because,
+        degraded=rescored.degraded,
+        need=rescored.need,
+        trace=rescored.trace if explain else (),
+    )
 
 
 def _prepared(service: Service, request: RescoreRequest, profile: Profile, ticket: Ticket) -> Prepared:

@@ -99,12 +99,7 @@ class RelayedState:
 
 
 class Relay:
-    """An `IndexReader` over the answers that a caller has brought.
-
-    Args:
-        state: of the index.
-        found: answers to the searches of each question so far.
-    """
+    """An `IndexReader` over the answers that a caller has brought to each question so far."""
 
     def __init__(self, state: RelayedState, found: Sequence[Sequence[Json]]) -> None:
         self._state = state
