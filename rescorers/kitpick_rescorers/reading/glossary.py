@@ -66,9 +66,7 @@ _FOLDED = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "æ": "ae", "ı": "i"
 @lru_cache(maxsize=1)
 def common_words() -> Mapping[str, frozenset[str]]:
     """Code of a language → its function words, in small letters, from `common.txt`."""
-    text = (resources.files(__package__) / "common.txt").read_text("utf-8")
-    rows = (line.partition(":") for line in text.splitlines() if line and not line.startswith("#"))
-    return {language: frozenset(words.split()) for language, _, words in rows}
+    return {language: frozenset(words.split()) for language, words in word_rows("common.txt", ":")}
 
 
 def gloss(text: str, language: str) -> tuple[str, ...]:
@@ -247,14 +245,16 @@ def _english_words() -> frozenset[str]:
 
 def _own_rows(language: str) -> Sequence[tuple[str, str]]:
     """English words and the beginnings that only this language has for them."""
-    return tuple((row[0], row[1]) for row in _read(f"words_{language}.txt"))
+    return tuple((row[0], row[1]) for row in word_rows(f"words_{language}.txt"))
 
 
 @lru_cache(maxsize=1)
 def _rows() -> Sequence[Sequence[str]]:
-    return _read("glossary.txt")
+    return word_rows("glossary.txt")
 
 
-def _read(name: str) -> Sequence[Sequence[str]]:
+def word_rows(name: str, between: str = "|", most: int = -1) -> Sequence[Sequence[str]]:
+    """The rows of a file of words beside this module, without comments: each cut `most` times at most."""
     text = (resources.files(__package__) / name).read_text("utf-8")
-    return tuple(tuple(line.split("|")) for line in text.splitlines() if line and not line.startswith("#"))
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    return tuple(tuple(line.split(between, most)) for line in lines)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from kitpick_rescorers.reading.glossary import common_words
+from kitpick_rescorers.reading.glossary import common_words, word_rows
 from kitpick_rescorers.reading.scripts import UNKNOWN, language_by_script
 from kitpick_rescorers.reading.short_texts import language_of_few, likeliest
-from kitpick_rescorers.reading.unread import unread_languages
 
 ENGLISH = "en"
 _MAX_READ = 1_000
@@ -44,6 +44,30 @@ _WORDS = {
         for language, words in re.findall(r"^(\w\w):(.*)$", _DEEDS, re.MULTILINE)
     },
 }
+
+
+class Unread(NamedTuple):
+    """What tells a language in Latin script that no glossary reads, so that answers can name it."""
+
+    name: str
+    marks: str
+    """Letters that none of the other languages has."""
+    letters: frozenset[str]
+    """All its letters beyond those of English."""
+    words: frozenset[str]
+    """Function words."""
+    deeds: frozenset[str]
+    """Words with which requests begin, none of them English: one of them is enough."""
+
+
+def unread_languages() -> Mapping[str, Unread]:
+    """Languages by their codes of ISO 639-1 (`unread.txt`); those that are much alike have one entry."""
+    return {
+        code: Unread(name, marks, frozenset(letters), frozenset(words.split()), frozenset(deeds.split()))
+        for code, name, marks, letters, words, deeds in word_rows("unread.txt")
+    }
+
+
 _UNREAD = unread_languages()
 _FUNCTION_WORDS = _WORDS | {
     language: (each.words | each.deeds) - _WORDS["en"] for language, each in _UNREAD.items()

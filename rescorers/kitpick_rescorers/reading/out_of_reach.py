@@ -1,7 +1,5 @@
 """Requests that no API of a catalog can serve: small talk, manual work, and deeds in another product.
 
-`small_talk` recognises small talk in other languages.
-
 Each is recognised by an expression, and only if nothing that was found is about it: a catalog that has a tool
 for jokes, for lawns or for the named product answers such a request as any other.
 """
@@ -9,11 +7,13 @@ for jokes, for lawns or for the named product answers such a request as any othe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from kitpick_engines.contract import Candidate
 from kitpick_engines.text import split_identifier
+from kitpick_rescorers.reading.glossary import UNSPACED, word_rows
 
 _MAX_READ = 200
 _MAX_TEXT = 1_000
@@ -32,15 +32,35 @@ are you (an? )?(real|human|person|real person|robot|bot|ai|there|ok|okay|alive)|
 _TALK = (
     "|".join(_TALK_LIST.strip().splitlines()).replace("(", "(?:").replace(" ?", r"\s?").replace(" ", r"\s+")
 )
-MOST_TALK = 10
+_MOST_TALK = 10
 """Expressions that one request says, one after the other. Some are two others as well ("no thanks"), so that
 without a bound the ways to read a row of them double with each."""
-_SMALL_TALK = re.compile(rf"\W*(?:{_TALK})(?:[\s,.!;:?-]+(?:{_TALK})){{0,{MOST_TALK - 1}}}\W*", re.IGNORECASE)
-SAYS_NOTHING = "the request is small talk and asks for nothing that is to be done"
-ABOUT_TALK = re.compile(
+_SMALL_TALK = re.compile(
+    rf"\W*(?:{_TALK})(?:[\s,.!;:?-]+(?:{_TALK})){{0,{_MOST_TALK - 1}}}\W*", re.IGNORECASE
+)
+_SAYS_NOTHING = "the request is small talk and asks for nothing that is to be done"
+_ABOUT_TALK = re.compile(
     r"\b(?:hello|greet\w*|chat\s?bot|small\s?talk|echo\w*|converse|conversation with)\b", re.IGNORECASE
 )
 """What a tool says that may be meant for small talk."""
+_MAX_TALK = 80
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _lines() -> Mapping[str, tuple[str, ...]]:
+    """The expressions of small talk in each language of the glossary, from `small_talk.txt`."""
+    rows = word_rows("small_talk.txt", most=1)
+    return {language: tuple(said for each, said in rows if each == language) for language, _ in rows}
+
+
+_LINES = _lines()
+_TALK_WORDS = {
+    language: frozenset("".join(said) if language in UNSPACED else _WORD.findall(" ".join(said)))
+    for language, said in _LINES.items()
+}
+"""The words of each language's expressions; of one without spaces between words, its signs."""
+TALK_WORDS = frozenset().union(*_TALK_WORDS.values())
+"""Small talk begins with one of these: with a word, or with a sign."""
 
 _A = (
     r"(?:\s+(?:the|my|our|your|his|her|their|an?|some|all|this|that|these|those|me|us|two|old|dirty|front|back"
@@ -151,14 +171,43 @@ def out_of_reach(text: str, found: Sequence[Candidate], sure: float = 1.0) -> st
     read = text[: _MAX_READ + 1]
     if len(read) > _MAX_READ:
         return ""
-    told = _small_talk(read, found) or _by_hand(read, found) or _elsewhere(read, found)
+    talk = _unless_about_talk(found) if _SMALL_TALK.fullmatch(read) else ""
+    told = talk or _by_hand(read, found) or _elsewhere(read, found)
     return told or (_of_another(read, found) if sure < _UNSURE else "")
 
 
-def _small_talk(text: str, found: Iterable[Candidate]) -> str:
-    if _SMALL_TALK.fullmatch(text) is None or any(ABOUT_TALK.search(as_text(each)) for each in found):
+def small_talk(text: str, found: Iterable[Candidate]) -> str:
+    """Why a request asks for nothing, whatever language it was taken for: it is small talk and no more.
+
+    Args:
+        text: what is wanted, in its own words.
+        found: the candidates. Where one of them is about talk, the request may mean it.
+    """
+    read = unicodedata.normalize("NFC", text[: _MAX_TALK + 1]).strip()
+    if len(read) > _MAX_TALK or not any(_expressions(each).fullmatch(read) for each in _languages(read)):
         return ""
-    return SAYS_NOTHING
+    return _unless_about_talk(found)
+
+
+def _unless_about_talk(found: Iterable[Candidate]) -> str:
+    return "" if any(_ABOUT_TALK.search(_as_text(each)) for each in found) else _SAYS_NOTHING
+
+
+def _languages(text: str) -> list[str]:
+    """Languages of whose small talk all words of a text are."""
+    words = frozenset(_WORD.findall(text.lower()))
+    signs = frozenset("".join(words))
+    known = _TALK_WORDS.items()
+    return [language for language, own in known if own >= (signs if language in UNSPACED else words)]
+
+
+@lru_cache(maxsize=len(UNSPACED) + 3)
+def _expressions(language: str) -> re.Pattern[str]:
+    """One expression or several, with signs between them; where words have no spaces, without, too."""
+    one = "|".join(_LINES[language]).replace(" ?", r"\s?").replace(" ", r"\s+")
+    between = r"\W*" if language in UNSPACED else r"\W+"
+    more = rf"(?:{between}(?:{one})){{0,{_MOST_TALK - 1}}}"
+    return re.compile(rf"\W*(?:{one}){more}\W*", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -171,7 +220,7 @@ def _by_hand(text: str, found: Iterable[Candidate]) -> str:
     said = [(deed.group(), about) for pattern, about in _by_hand_deeds() if (deed := pattern.search(text))]
     if not said:
         return ""
-    held = frozenset().union(*(_words(as_text(each)) for each in found))
+    held = frozenset().union(*(_words(_as_text(each)) for each in found))
     missing = next((deed for deed, about in said if about.isdisjoint(held)), "")
     told = f"the request asks for work of hands ({missing[:60]!r}), and nothing found is about it"
     return told if missing else ""
@@ -183,7 +232,7 @@ def _elsewhere(text: str, found: Sequence[Candidate]) -> str:
     if place is None or not found:
         return ""
     product = (place["there"] or place["its"]).lower()
-    texts = [_words(as_text(each)) for each in found]
+    texts = [_words(_as_text(each)) for each in found]
     nearest = texts[0] & _PRODUCT - _house(product)
     if not nearest or any(not _house(product).isdisjoint(words) for words in texts) or nearest & _words(text):
         return ""
@@ -196,7 +245,7 @@ def _of_another(text: str, found: Sequence[Candidate]) -> str:
     products = [match.group() for match in _NAMED.finditer(said) if _is_product(match)]
     if not products or not found:
         return ""
-    texts = [_words(as_text(each)) for each in found]
+    texts = [_words(_as_text(each)) for each in found]
     meant = frozenset().union(*(_house(product.lower()) for product in products))
     meant |= {word.lower() for word in _CAPITALS.findall(text)} - _PRODUCT
     if any(not meant.isdisjoint(words) for words in texts) or _names_a_tool(text, found, texts):
@@ -226,7 +275,7 @@ def _house(product: str) -> frozenset[str]:
     return frozenset({product}).union(*(group.split() for group in _ONE_HOUSE if product in group.split()))
 
 
-def as_text(candidate: Candidate) -> str:
+def _as_text(candidate: Candidate) -> str:
     """Its names and description, as far as they are read."""
     return " ".join(map(split_identifier, (candidate.api, candidate.tool))) + " " + candidate.text[:_MAX_TEXT]
 

@@ -21,11 +21,15 @@ from kitpick_rescorers.reading.languages import passed_over
 from kitpick_rescorers.reading.light_verbs import MAY_BE_LIGHT, Meant, meant_by_light_verb
 from kitpick_rescorers.reading.loan_words import beginnings, sharing
 from kitpick_rescorers.reading.names import name_key, named
-from kitpick_rescorers.reading.out_of_reach import may_be_out_of_reach, out_of_reach
+from kitpick_rescorers.reading.out_of_reach import (
+    TALK_WORDS,
+    may_be_out_of_reach,
+    out_of_reach,
+    small_talk,
+)
 from kitpick_rescorers.reading.request_reading import Reading
 from kitpick_rescorers.reading.ruled_out import RuledOut
 from kitpick_rescorers.reading.senses import MAY_MEAN_OTHERWISE, other_sense
-from kitpick_rescorers.reading.small_talk import TALK_WORDS, small_talk
 from kitpick_rescorers.reading.verbs import ACTIONS, ENDING, asks_to_end, deeds, destroys, stems_of
 from kitpick_rescorers.reading.words_of_names import (
     SMALL,

@@ -11,7 +11,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.reading.glossary import LANGUAGES
-from kitpick_rescorers.reading.small_talk import _LINES, TALK_WORDS, _expressions, small_talk
+from kitpick_rescorers.reading.out_of_reach import _LINES, TALK_WORDS, _expressions, small_talk
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.stages import Fuse
 

@@ -15,10 +15,9 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.reading.glossary import LANGUAGES
-from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of
+from kitpick_rescorers.reading.languages import ENGLISH, NAMES, language_of, unread_languages
 from kitpick_rescorers.reading.loan_words import beginnings, sharing
 from kitpick_rescorers.reading.request_reading import read_request
-from kitpick_rescorers.reading.unread import unread_languages
 from kitpick_rescorers.request import Rescored, RescoreRequest
 from kitpick_rescorers.stages import Fuse
 
