@@ -29,7 +29,7 @@ from kitpick_evaluation.dataset import Dataset, JudgedQuery, select
 from kitpick_evaluation.datasets.published import open_dataset
 from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import mean_intervals
-from kitpick_rescorers.intents.written import Enrichment, WrittenStore, WrittenWeights
+from kitpick_rescorers.intents.written import EQUAL, Enrichment, Nearness, WrittenStore
 from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
 from kitpick_rescorers.llm.writing import question
@@ -48,17 +48,16 @@ class Part(NamedTuple):
     name: str
     sentence: bool
     requests: bool
-    weights: WrittenWeights = WrittenWeights()
+    weights: Nearness = EQUAL
 
 
-ALONE = WrittenWeights(words=0.0, nearest=0.0, usage=0.0)
 PARTS = (
     Part("none", sentence=False, requests=False),
     Part("sentences", sentence=True, requests=False),
     Part("requests", sentence=False, requests=True),
-    Part("requests, by words", False, True, replace(ALONE, words=1.0)),
-    Part("requests, by the nearest vector", False, True, replace(ALONE, nearest=1.0)),
-    Part("requests, by their mean vector", False, True, replace(ALONE, usage=1.0)),
+    Part("requests, by words", False, True, Nearness(1.0, 0.0, 0.0)),
+    Part("requests, by the nearest vector", False, True, Nearness(0.0, 1.0, 0.0)),
+    Part("requests, by their mean vector", False, True, Nearness(0.0, 0.0, 1.0)),
     Part("all", sentence=True, requests=True),
 )
 """The first and the last are the comparison: without enrichment, and with it as it ships."""

@@ -23,7 +23,7 @@ from kitpick_foundation.errors import FailureKind, KitpickError
 from kitpick_ingest.locks import source_lock
 from kitpick_rescorers.contracts import QueryEncoder
 from kitpick_rescorers.intents.words import WordIndex
-from kitpick_rescorers.intents.written import Enrichment, ShownTo, WrittenStore, WrittenWeights
+from kitpick_rescorers.intents.written import FLOOR, NEAR, Enrichment, ShownTo, WrittenStore
 from kitpick_rescorers.llm.endpoint import LlmSettings
 from kitpick_rescorers.llm.meter import CallMeter
 from kitpick_rescorers.llm.model import CallFailed, CapReached, Message
@@ -218,7 +218,6 @@ class HeldOutCheck:
     def __init__(self, engine: Engine, encoder: QueryEncoder) -> None:
         self._engine = engine
         self._encoder = encoder
-        self._weights = WrittenWeights()
         self._terms = Terms()
 
     def kept(self, document: ApiDocument, writing: Writing) -> tuple[str, ...]:
@@ -260,8 +259,8 @@ class HeldOutCheck:
 
     def _votes(self, each: _Tried, asked: _Tried) -> bool:
         """Whether a text brings another nearer to its API than the description does, or shares its words."""
-        near = float(each.vector @ asked.vector) > max(asked.cosine, self._weights.near)
-        return near or bool(WordIndex([each.text], self._terms).near(asked.text, self._weights.floor))
+        near = float(each.vector @ asked.vector) > max(asked.cosine, NEAR)
+        return near or bool(WordIndex([each.text], self._terms).near(asked.text, FLOOR))
 
 
 def _worth(item: Candidate) -> float:

@@ -128,7 +128,6 @@ def in_rounds(
     request: RescoreRequest,
     ask: Callable[[RescoreRequest], Rescored],
     rounds: int = 2,
-    deadline: Deadline = UNLIMITED,
 ) -> tuple[Rescored, RescoreRequest]:
     """Rescores, fetches what is needed and rescores again, at most `rounds` times.
 
@@ -140,7 +139,6 @@ def in_rounds(
         request: the first request.
         ask: rescores, in this process or another; one with a `ScoreCache` pays only for what is new.
         rounds: at most, at least 0.
-        deadline: no round begins after it.
 
     Raises:
         Exception: whatever `ask` raises.
@@ -149,9 +147,6 @@ def in_rounds(
     for done in range(rounds):
         if answer.need is None:
             break
-        if deadline.passed:
-            reason = "what was needed was not fetched: the deadline passed"
-            return replace(answer, degraded=(*answer.degraded, Degradation("fetch", reason))), request
         try:
             larger = _larger(fetcher, request, answer.need)
         except Exception as error:  # noqa: BLE001 - whatever an engine raises, there is a list already

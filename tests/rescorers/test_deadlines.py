@@ -12,12 +12,12 @@ from kitpick_foundation.deadline import Deadline, DeadlineExceeded
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
 from kitpick_rescorers.packing import best_set
-from kitpick_rescorers.pipeline import in_rounds, rescore
+from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
-from kitpick_rescorers.request import Rescored, RescoreRequest
+from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.stages import Decode, Diversify, Fuse, Pack
 from kitpick_rescorers.stages.hierarchy import components
-from kitpick_rescorers.state import DefinitionSizes, Need
+from kitpick_rescorers.state import DefinitionSizes
 
 HARD = {"l1": 0.0, "l2": 1.0, "candidates": 1_000}
 """Everything is chosen: a single decode of these takes many seconds, by the path minutes."""
@@ -135,10 +135,3 @@ def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:
         components(vectors > 0, passed())
     with pytest.raises(DeadlineExceeded):
         best_set([1.0, 1.0], [2, 2], 3, 2, passed())
-
-
-def test_no_round_begins_after_the_deadline(request_of_thousand: RescoreRequest) -> None:
-    answer = Rescored((), need=Need(apis_of_tools=("a/b",)))
-    found, _ = in_rounds(None, request_of_thousand, lambda asked: answer, deadline=passed())  # type: ignore[arg-type]
-    assert found.degraded[0].stage == "fetch"
-    assert found.rounds == 0

@@ -21,10 +21,11 @@ from kitpick_rescorers.intents.permitted import ApiRanking, PermittedApis
 from kitpick_rescorers.intents.store import IntentStore
 from kitpick_rescorers.intents.votes import NO_INTENTS, Intents, caller_of, near_samples, trust, vote
 from kitpick_rescorers.intents.written import (
+    EQUAL,
     NOTHING_WRITTEN,
+    TRUST,
     NearTexts,
     WrittenStore,
-    WrittenWeights,
     written_votes,
 )
 
@@ -41,7 +42,7 @@ class SampleVotes:
 
     def __init__(self, samples: Path | None, enriched: Path | None) -> None:
         """`samples` is the file of sample requests, `enriched` that of what was written; None without one."""
-        self.weights = WrittenWeights()
+        self.weights = EQUAL
         self.samples = None if samples is None else IntentStore(samples)
         self.written = None if enriched is None else WrittenStore(enriched)
         """What `kitpick enrich` wrote about the APIs."""
@@ -83,7 +84,7 @@ class SampleVotes:
         votes = self._votes(vector, permitted, index, encoder, request)
         sure = confirmed(votes.intents, votes.rows, request)
         found = [*votes.placed(candidates), *votes.added(candidates, sure, encoder)]
-        return Voted(found, votes.trust(candidates, self.weights.trust), sure)
+        return Voted(found, votes.trust(candidates), sure)
 
     def _votes(
         self, vector: Vector, permitted: Filter, index: SearchedIndex, encoder: QueryEncoder, request: str
@@ -207,10 +208,10 @@ class _Votes(NamedTuple):
             for document, vector in zip(missing, vectors, strict=True)
         ]
 
-    def trust(self, candidates: Sequence[Candidate], trust_in_texts: float) -> float:
+    def trust(self, candidates: Sequence[Candidate]) -> float:
         """How far to trust the places: the more of the leading candidates have samples or texts, the more."""
         order, samples = _order(candidates), self.intents.covered
-        return max(trust(order, samples), trust_in_texts * trust(order, samples | self.covered))
+        return max(trust(order, samples), TRUST * trust(order, samples | self.covered))
 
 
 def _order(candidates: Sequence[Candidate]) -> list[str]:

@@ -7,14 +7,14 @@ Sums run in an order that no other text changes, so scores are equal to the last
 from __future__ import annotations
 
 import math
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kitpick_engines.lexical import Mask, Terms
-from kitpick_foundation.forks import fork_lock
 
 _KEPT = 64
 """How many sets of weights are kept: those of the latest callers with different permissions."""
@@ -32,10 +32,11 @@ class WordIndex:
             for term in terms.of_request(text):  # in alphabetical order, whatever other texts hold
                 self._rows[term].append(row)
                 entries.append((self._numbers.setdefault(term, len(self._numbers)), row))
-        self._entries = np.array(entries, dtype=np.int64).reshape(-1, 2)
-        self._count = len(texts)
-        self._weights: OrderedDict[bytes, _WordWeights] = OrderedDict()
-        self._lock = fork_lock()
+        held, words = np.array(entries, dtype=np.int64).reshape(-1, 2), len(self._numbers)
+        self._all = np.ones(len(texts), dtype=bool)
+        self._weighed = lru_cache(_KEPT)(
+            lambda counted: _WordWeights(held, words, np.frombuffer(counted, bool))
+        )
 
     def near(self, request: str, floor: float, counted: Mask | None = None) -> list[tuple[int, float]]:
         """Rows that share enough words with a request, with the share in [0, 1], the largest first.
@@ -46,7 +47,7 @@ class WordIndex:
             counted: texts whose words count, bool (n,); all by default. Of others, words that none of these
                 holds are as rare as a word in one of them.
         """
-        weights = self._weighed(np.ones(self._count, dtype=bool) if counted is None else counted)
+        weights = self._weighed((self._all if counted is None else counted).tobytes())
         asked = self._terms.of_request(request)
         squares = {term: weights.of(self._numbers.get(term)) ** 2 for term in asked}
         length = math.sqrt(sum(squares.values()))
@@ -56,16 +57,6 @@ class WordIndex:
                 shared[row] += squares[term]
         shares = ((row, min(1.0, square / (length * weights.lengths[row]))) for row, square in shared.items())
         return sorted((item for item in shares if item[1] >= floor), key=lambda item: (-item[1], item[0]))
-
-    def _weighed(self, counted: Mask) -> _WordWeights:
-        key = counted.tobytes()
-        with self._lock:
-            if key not in self._weights:
-                self._weights[key] = _WordWeights(self._entries, len(self._numbers), counted)
-            self._weights.move_to_end(key)
-            if len(self._weights) > _KEPT:
-                self._weights.popitem(last=False)
-            return self._weights[key]
 
 
 class _WordWeights:

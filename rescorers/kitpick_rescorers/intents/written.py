@@ -86,19 +86,10 @@ class Enrichment(msgspec.Struct, frozen=True):
         return self.kept if self.shown_to is not None and self.shown_to.includes(caller) else ()
 
 
-class WrittenWeights(msgspec.Struct, frozen=True):
-    """How much what was written counts, and when a text says anything about another at all."""
-
-    trust: float = 0.5
-    """Weight of its ranking, where no sample of the operator speaks for or against a best candidate."""
-    words: float = 1.0
-    """Weight of the order by `Nearness.words`; the next two likewise. An order of weight 0 has no say."""
-    nearest: float = 1.0
-    usage: float = 1.0
-    near: float = 0.3
-    """Cosine from which a check holds two texts for similar."""
-    floor: float = 0.2
-    """Share of words from which it does."""
+TRUST = 0.5
+"""Weight of its ranking, where no sample of the operator speaks for or against a best candidate."""
+NEAR, FLOOR = 0.3, 0.2
+"""Cosine, and share of words, from which a check holds two texts for similar."""
 
 
 class Nearness(NamedTuple):
@@ -112,22 +103,22 @@ class Nearness(NamedTuple):
     """Cosine with the mean of its texts."""
 
 
-_WEIGHTS = WrittenWeights()
+EQUAL = Nearness(1.0, 1.0, 1.0)
+"""Weights of the three orders. An order of weight 0 has no say."""
 
 
-def written_votes(found: Mapping[str, Nearness], weights: WrittenWeights = _WEIGHTS) -> dict[str, float]:
+def written_votes(found: Mapping[str, Nearness], weights: Nearness = EQUAL) -> dict[str, float]:
     """Votes of APIs in (0, 1]: the mean of what their places are worth in three orders, by each nearness.
 
     Places count rather than values, because what people ask is seldom near to any text, and yet the right
     API is nearer than others. Equal values share a place.
     """
     votes: defaultdict[str, float] = defaultdict(float)
-    counted = [float(getattr(weights, name)) for name in Nearness._fields]
-    for weight, values in zip(counted, zip(*found.values(), strict=True), strict=False):
+    for weight, values in zip(weights, zip(*found.values(), strict=True), strict=False):
         places = {value: place for place, value in reversed(list(enumerate(sorted(values, reverse=True))))}
         for api, value in zip(found, values, strict=True):
             if weight > 0 and value > 0 and places[value] < _COUNTED:
-                votes[api] += weight / sum(counted) * (_RRF + 1) / (_RRF + 1 + places[value])
+                votes[api] += weight / sum(weights) * (_RRF + 1) / (_RRF + 1 + places[value])
     return dict(votes)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import ceil
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -46,8 +46,6 @@ class LlmSettings(msgspec.Struct, frozen=True):
     """Up to and including the version: `https://api.example.com/v1`, `http://127.0.0.1:11434/v1`."""
     model: str
     key: str = ""
-    structured: Literal["auto", "always", "never"] = "auto"
-    """Whether to ask for JSON of a schema; `auto` stops asking where the endpoint refuses it."""
     prompt_price: float = 0.0
     """Per million tokens, in any currency."""
     completion_price: float = 0.0
@@ -113,7 +111,8 @@ class ChatEndpoint:
         if find_spec("httpx2") is None:
             raise MissingExtra("llm", "a language model")
         self._settings = settings
-        self._schemas = settings.structured != "never"
+        self._schemas = True
+        """Whether to ask for JSON of a schema: until the endpoint refuses it."""
         connect = partial(_connection, settings.key, transport)
         self._here = LoopClient("kitpick-llm", connect, lambda client: client.aclose())
 
@@ -132,7 +131,7 @@ class ChatEndpoint:
             form = {"name": "answer", "strict": True, "schema": schema}
             wanted = body | {"response_format": {"type": "json_schema", "json_schema": form}}
             status, data = self._post(wanted, deadline)
-            if not (status in _REFUSALS and self._settings.structured == "auto"):
+            if status not in _REFUSALS:
                 return self._completion(status, data, messages)
             self._schemas = False
         return self._completion(*self._post(body, deadline), messages)

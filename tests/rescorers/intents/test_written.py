@@ -19,7 +19,6 @@ from kitpick_rescorers.intents.written import (
     NearTexts,
     ShownTo,
     WrittenStore,
-    WrittenWeights,
     written_votes,
 )
 
@@ -69,11 +68,11 @@ def test_places_far_behind_are_worth_nothing() -> None:
 
 def test_an_order_counts_by_its_weight_and_not_at_all_without_any() -> None:
     found = {"mail": Nearness(0.9, 0.1, 0.1), "post": Nearness(0.1, 0.9, 0.1)}
-    by_words = written_votes(found, WrittenWeights(words=2.0, nearest=0.0, usage=0.0))
+    by_words = written_votes(found, Nearness(2.0, 0.0, 0.0))
     assert by_words == {"mail": pytest.approx(1.0), "post": pytest.approx(11 / 12)}
-    mostly = written_votes(found, WrittenWeights(words=1.0, nearest=3.0, usage=0.0))
+    mostly = written_votes(found, Nearness(1.0, 3.0, 0.0))
     assert mostly["post"] == pytest.approx(3 / 4 + 1 / 4 * 11 / 12)
-    assert written_votes(found, WrittenWeights(words=0.0, nearest=0.0, usage=0.0)) == {}
+    assert written_votes(found, Nearness(0.0, 0.0, 0.0)) == {}
 
 
 def test_writing_more_about_an_api_gains_nothing(store: WrittenStore) -> None:
