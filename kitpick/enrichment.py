@@ -103,11 +103,7 @@ class Enricher:
         self._check = HeldOutCheck(engine, encoder)
 
     def estimate(self, prices: LlmSettings) -> Estimate:
-        """Tokens and cost of a run. Opens no connection to the model.
-
-        Raises:
-            EngineError: the catalog cannot be read.
-        """
+        """Tokens and cost of a run. Opens no connection to the model."""
         pending = [estimated_tokens(messages) for _, messages in self._pending()]
         prompt, completion = (sum(pair[side] for pair in pending) for side in (0, 1))
         cost = (prompt * prices.prompt_price + completion * prices.completion_price) / 1e6
@@ -221,11 +217,7 @@ class HeldOutCheck:
         self._terms = Terms()
 
     def kept(self, document: ApiDocument, writing: Writing) -> tuple[str, ...]:
-        """The texts that help.
-
-        Raises:
-            EngineError, ModelError: a text cannot be searched or embedded.
-        """
+        """The texts that help."""
         texts = writing.texts
         tried = [
             _Tried(text, vector, *self._places(document, text, vector))

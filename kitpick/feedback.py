@@ -132,9 +132,6 @@ class Feedback:
         """Ids of the APIs that come first, because they were confirmed, and by whom.
 
         `about` is as for `take`; an answer that is forgotten counts for nothing.
-
-        Raises:
-            EngineUnavailable, ModelError: as `CatalogIntents.confirmed`.
         """
         answers = [self.answers.find(name, storable(permitted.tenant)) for name in answer_ids(about)]
         requests = [answer.request for answer in answers if answer is not None] or [about]

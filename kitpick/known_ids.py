@@ -1,4 +1,7 @@
-"""Checks ids that a caller names: an id that no API has is refused, and the message names the nearest."""
+"""Checks ids that a caller names: an id that no API has is refused, and the message names the nearest.
+
+The refusal is `UnknownIds`. An encoder finds what is near; one that cannot be loaded is a `ModelError`.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,7 @@ class UnknownIds(KitpickError):
 
 
 def require_known(engine: Engine, ids: Iterable[str]) -> None:
-    """Refuses ids of no document, for the operator, who may know all of them.
-
-    Raises:
-        UnknownIds: some are.
-    """
+    """Refuses ids of no document, for the operator, who may know all of them."""
     named = list(dict.fromkeys(ids))
     found = {document.id for document in engine.fetch(named, Filter())}
     live = engine.live()
@@ -46,12 +45,7 @@ def require_known(engine: Engine, ids: Iterable[str]) -> None:
 
 
 def require_visible(engine: Engine, encoder: QueryEncoder, ids: Iterable[str], permitted: Filter) -> None:
-    """Refuses ids of no document that a caller may see; what they may not see is not suggested either.
-
-    Raises:
-        UnknownIds: some are.
-        ModelError: the encoder, which finds what is near such an id, cannot be loaded.
-    """
+    """Refuses ids of no document that a caller may see; what they may not see is not suggested either."""
     named = list(dict.fromkeys(ids))
     found = {document.id for document in engine.fetch(named, permitted)}
     if unknown := [each for each in named if each not in found]:
@@ -59,11 +53,7 @@ def require_visible(engine: Engine, encoder: QueryEncoder, ids: Iterable[str], p
 
 
 def nearest(engine: Engine, encoder: QueryEncoder, unknown: str, permitted: Filter) -> str:
-    """What a caller may have meant by an id under which they see nothing: a sentence, or nothing.
-
-    Raises:
-        ModelError: as `require_visible`.
-    """
+    """What a caller may have meant by an id under which they see nothing: a sentence, or nothing."""
     return _hint(unknown, _near(engine, encoder, unknown, permitted))
 
 

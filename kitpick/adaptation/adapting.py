@@ -5,6 +5,9 @@ show how to turn further ones (`kitpick.adaptation.request_fit`). How sure the l
 answer differs between catalogs, so that the threshold it comes with is low enough for all of them, and too
 low for most. `kitpick_evaluation.abstention` says how the right one is found: by judged requests, or without
 any by the descriptions of the catalog's own APIs.
+
+`EvaluationError` is raised for a profile that cannot be adapted so, for too few requests or descriptions, and
+for requests to which whoever asks may see no right API; `MissingExtra` without scipy or ir-measures.
 """
 
 from __future__ import annotations
@@ -151,13 +154,6 @@ def adapt_to_requests(
 
     The matrix is kept if requests that it has not seen find more of what they need by it. The threshold is
     chosen by answers of matrices that had not seen the request, too. Without `vectors` it is fitted alone.
-
-    Raises:
-        EvaluationError: there is nothing to fit, there are too few requests, or whoever asks may see no right
-            API of any.
-        RescorerError: there is no such profile.
-        MissingExtra: scipy or ir-measures is not installed.
-        EngineError, ModelError: the catalog cannot be searched.
     """
     base = load_profile(profile)
     turning = vectors and base.needs_vector
@@ -317,15 +313,7 @@ _ENDING = "-adapted"
 
 
 def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: Progress) -> Adapted:
-    """Chooses the threshold by descriptions of the catalog's own APIs, each asked while its tool is hidden.
-
-    Raises:
-        EvaluationError: the profile's verdict is not a list ranker's that has learned what this tells, or the
-            catalog has too few descriptions.
-        EmptyCatalog: nothing was taken in yet.
-        RescorerError: there is no such profile.
-        EngineError, ModelError: the catalog cannot be searched.
-    """
+    """Chooses the threshold by descriptions of the catalog's own APIs, asked while their tools are hidden."""
     base = load_profile(profile)
     if not can_abstain(base):
         raise EvaluationError(
@@ -351,15 +339,7 @@ def adapt_to_descriptions(catalog: Catalog, profile: str, plan: Plan, progress: 
 
 
 def adapt_to_held_out(catalog: Catalog, profile: str, most_false: float = ALARMS) -> Adapted:
-    """Chooses the threshold by requests of held-out catalogs of about this size, with a confidence of 95 %.
-
-    Raises:
-        EvaluationError: the profile's verdict is no list ranker's, or the ranker in use judged too few such
-            requests.
-        EmptyCatalog: nothing was taken in yet.
-        RescorerError: there is no such profile.
-        EngineError, ModelError: the catalog or a model cannot be read.
-    """
+    """Chooses the threshold by requests of held-out catalogs of about this size, with 95 % confidence."""
     base = load_profile(profile)
     verdict = _Verdict(base, models_of(catalog, base))
     stats = catalog.engine.stats()

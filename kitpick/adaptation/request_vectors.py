@@ -1,4 +1,7 @@
-"""Fits the vectors of requests to judged ones: a matrix for the catalog, and how much vectors count there."""
+"""Fits the vectors of requests to judged ones: a matrix for the catalog, and how much vectors count there.
+
+Without scipy or ir-measures `MissingExtra` is raised, for a catalog that cannot be read `EngineError`.
+"""
 
 from __future__ import annotations
 
@@ -72,10 +75,6 @@ def choose_vectors(
 
     Both are those by which requests that are left out find most (NDCG@5). `plain` are recorded without a
     matrix; `again` records them with some.
-
-    Raises:
-        MissingExtra: scipy or ir-measures is not installed.
-        EngineError, ModelError: the catalog cannot be searched.
     """
     fitted = fit_matrices(plain, facets, progress)
     if fitted is None:
@@ -163,11 +162,7 @@ def _figures(
 
 
 def takes_part(recorded: Sequence[Recorded], facets: Facets) -> int:
-    """How many different requests have a right API with a vector.
-
-    Raises:
-        EngineError: the catalog cannot be read.
-    """
+    """How many different requests have a right API with a vector."""
     pool = _pool(recorded, facets)
     return len({item.query.text for item in recorded if item.query.relevant & pool.keys()})
 
@@ -185,10 +180,6 @@ def fit_matrices(recorded: Sequence[Recorded], facets: Facets, progress: Progres
     """Fits a matrix to requests that are recorded without one; None where too few of them can take part.
 
     A request takes part if a right API of it has a vector. At most `MAX_REQUESTS` do, drawn from all.
-
-    Raises:
-        MissingExtra: scipy is not installed.
-        EngineError: the catalog cannot be read.
     """
     pool = _pool(recorded, facets)
     row_of = {id_: row for row, id_ in enumerate(pool)}

@@ -56,13 +56,9 @@ class FoundTools:
                 self._searches.popitem(last=False)
 
     def tell(self, client: str | None, api: str, searches: Sequence[str], *, failed: bool) -> None:
-        """Reports how one call ended; nothing if no search of the conversation found the tool.
+        """Reports how one call ended; nothing without a client, or if none of these searches found the tool.
 
-        Args:
-            client: in whose name; None tells nobody.
-            api: id of the API that was called.
-            searches: ids of the calls of the search before it in the conversation, the oldest first.
-            failed: whether the call raised.
+        `searches` are ids of the calls of the search before it in the conversation, the oldest first.
         """
         found = next((found for found in self._of(reversed(searches)) if api in found.shown), None)
         if found is None:

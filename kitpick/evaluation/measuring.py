@@ -1,6 +1,7 @@
 """Evaluation: loads a dataset into a catalog of its own, and asks every profile its requests.
 
-It also measures the time of searches and abstention.
+It also measures the time of searches and abstention. A catalog that cannot be read raises `EngineError`, an
+empty one `EmptyCatalog`, an unknown profile `RescorerError`; requests that do not fit `EvaluationError`.
 """
 
 from __future__ import annotations
@@ -92,13 +93,7 @@ def judged_dataset(name: str, data: Path, plan: Plan, progress: Progress) -> Ite
 
 
 def judged_queries(catalog: Catalog, queries: Path, plan: Plan) -> Judged:
-    """Judged requests over a catalog as it stands.
-
-    Raises:
-        EvaluationError: the file is broken, or does not fit the catalog.
-        EngineError: the catalog cannot be read.
-        EmptyCatalog: nothing was ingested yet.
-    """
+    """Judged requests over a catalog as it stands."""
     judged = queries_file(queries)
     check_queries(queries.name, judged, {id_ for id_, _ in _hashes(catalog)}, unanswerable=True)
     return _judged(catalog, queries.name, judged, plan)
@@ -142,11 +137,7 @@ def measure(judged: Judged, plan: Plan, progress: Progress) -> Report:
 
 
 def open_systems(catalog: Catalog, plan: Plan) -> dict[str, CatalogSystem]:
-    """The profiles of a plan as systems, by name, in order.
-
-    Raises:
-        RescorerError: no such profile.
-    """
+    """The profiles of a plan as systems, by name, in order."""
     tokens = DefinitionTokens()
     return {
         name: CatalogSystem(catalog, load_profile(name), tokens, permitted=plan.permitted, hits=plan.hits)
@@ -274,10 +265,6 @@ def _milliseconds(system: CatalogSystem, request: str, k: int) -> float:
 
 
 def visible_apis(judged: Judged, permitted: Filter) -> frozenset[str]:
-    """Those right APIs of the requests that whoever asks may see.
-
-    Raises:
-        EngineError: the catalog cannot be read.
-    """
+    """Those right APIs of the requests that whoever asks may see."""
     relevant = sorted({api for query in judged.queries for api in query.relevant})
     return frozenset(document.id for document in judged.catalog.engine.fetch(relevant, permitted))

@@ -1,4 +1,7 @@
-"""Records requests over a catalog with their candidates once, so that trying a profile needs no engine."""
+"""Records requests over a catalog with their candidates once, so that trying a profile needs no engine.
+
+Where a model is missing, or a request cannot be embedded, `EvaluationError` is raised.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,7 @@ _SCORES = 5_000_000
 
 
 def models_of(catalog: Catalog, profile: Profile) -> Models:
-    """The models of a profile, with a cache that keeps every score.
-
-    Raises:
-        EvaluationError: one of them is missing.
-    """
+    """The models of a profile, with a cache that keeps every score."""
     models, missing = catalog.models.for_needs(profile.needs())
     if missing:
         raise _unfitted(profile, missing)
@@ -51,12 +50,7 @@ class Recorder:
         progress: Progress,
         matrices: Sequence[RequestMatrix] | None = None,
     ) -> list[Recorded]:
-        """The requests, each turned by its own matrix; where none are given, all by the one of the profile.
-
-        Raises:
-            EvaluationError: a request could not be embedded.
-            EngineError: the catalog cannot be searched.
-        """
+        """The requests, each turned by its own matrix; where none are given, all by that of the profile."""
         turns = [self._profile.request_matrix()] * len(queries) if matrices is None else matrices
         recorded = []
         with progress.phase("record", len(queries)) as advance:

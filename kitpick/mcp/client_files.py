@@ -158,11 +158,7 @@ def _text(value: object) -> str:
 
 
 def _filled(text: str, where: str, environment: Mapping[str, str] = os.environ) -> str:
-    """A text with its variables: `${NAME}`, `${env:NAME}`, `${NAME:-otherwise}`, `${userHome}`.
-
-    Raises:
-        InvalidMcpConfig: a variable that is not set, or that only the client knows.
-    """
+    """A text with its variables: `${NAME}`, `${env:NAME}`, `${NAME:-otherwise}`, `${userHome}`."""
 
     def value(found: re.Match[str]) -> str:
         name, otherwise = found[1], found[2]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from kitpick.settings import PREFIX
 from kitpick.ui.adapt_runs import AdaptRuns
 from kitpick.ui.errors import NoAdapted, NoMarks, NoPlace, NotOperator
@@ -21,11 +19,8 @@ from kitpick_service.ticket import Ticket
 _MODELS = ("models", "encoder", "cross_encoder", "query_kind", "list_ranker", "provider", "threads")
 
 
-class PageCaller(msgspec.Struct, frozen=True):
-    """What somebody may see, and the file of their marks; None where none are taken."""
-
-    permitted: Filter
-    marks: Path | None
+PageCaller = tuple[Filter, Path | None]
+"""What somebody may see, and the file of their marks; None where none are taken."""
 
 
 class AdaptDesk:
@@ -64,12 +59,12 @@ class AdaptDesk:
             NoMarks: it is to be by marks, and none are taken.
             AdaptUnderWay, NoAdapt: another run is under way, or its process cannot be started.
         """
-        file, caller = self._file_for(ticket), self._caller(ticket)
-        options = [f"--output={file}", f"--profile={self._profile}", *_options_of(caller.permitted)]
+        file, (permitted, marks) = self._file_for(ticket), self._caller(ticket)
+        options = [f"--output={file}", f"--profile={self._profile}", *_options_of(permitted)]
         if call.by == "marks":
-            if caller.marks is None:
+            if marks is None:
                 raise NoMarks
-            options.append(f"--queries={caller.marks}")
+            options.append(f"--queries={marks}")
         return self._runs.start(call.by, options, _audit(ticket))
 
     def stop(self, call: AdaptStop, ticket: Ticket) -> AdaptState:

@@ -200,7 +200,7 @@ class Desk:
 
     def _caller(self, ticket: Ticket) -> PageCaller:
         marks = self._marks(ticket)
-        return PageCaller(self._permitted(ticket), None if marks is None else marks.path)
+        return self._permitted(ticket), None if marks is None else marks.path
 
     def _marks(self, ticket: Ticket) -> Judgements | None:
         """The marks of this caller: nobody sees or changes those of others, nor fills a file of theirs."""

@@ -146,12 +146,7 @@ class Admission:
     ) -> Iterator[AdmittedSearch]:
         """A context for one call of a search: a new one at its first call, and where it is not known.
 
-        Args:
-            key: equal for the calls of one search.
-            first: whether this is its first call.
-            pairs: that the cross-encoder would read for it.
-            left: seconds until its deadline.
-            owner: name of the key that asks.
+        `key` is equal for the calls of one search; the others are those of `turn_away`.
 
         Raises:
             Overloaded: it could not be answered in time, not even without scores. Nothing was done for it.

@@ -169,11 +169,7 @@ class _Unmoved(urllib.request.HTTPRedirectHandler):
 
 
 def _bounded(url: str) -> bytes:
-    """What a URL answers.
-
-    Raises:
-        OSError, ValueError: no answer in time, another status, or too much of it.
-    """
+    """What a URL answers."""
     request = urllib.request.Request(url, headers={"accept": "application/json"})  # noqa: S310 - checked above
     until = time.monotonic() + _MOST_SECONDS
     found = bytearray()
@@ -188,11 +184,7 @@ def _bounded(url: str) -> bytes:
 
 
 def _keys_in(data: bytes | str) -> tuple[PyJWK, ...]:
-    """The keys of a set that verify signatures; those of other kinds are passed over.
-
-    Raises:
-        ValueError, RecursionError: this is no JSON Web Key Set.
-    """
+    """The keys of a set that verify signatures; those of other kinds are passed over."""
     said = json.loads(data)
     listed = said.get("keys") if isinstance(said, dict) else None
     if not isinstance(listed, list):

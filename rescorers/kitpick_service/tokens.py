@@ -159,11 +159,7 @@ def _check(issuer: Issuer) -> None:
 
 
 def _strict(part: str) -> dict[str, Any]:
-    """A JSON object without repeated names, NaN and halves of characters.
-
-    Raises:
-        ValueError, RecursionError: it is none.
-    """
+    """A JSON object without repeated names, NaN and halves of characters."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -166,11 +166,7 @@ class AsyncRescorerClient:
         return reply
 
     async def _exchanged(self, body: bytes) -> Reply:
-        """The whole answer of the service.
-
-        Raises:
-            Unreachable: it is compressed, which nobody asked for, or larger than the settings allow.
-        """
+        """The whole answer of the service."""
         most = self._settings.max_answer_bytes
         async with self._http.stream("POST", PATH, content=body) as response:
             if response.headers.get("content-encoding", "identity") != "identity":

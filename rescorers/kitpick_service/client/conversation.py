@@ -102,11 +102,7 @@ class Conversation:
         return self._until - time.monotonic()
 
     def body(self) -> bytes:
-        """The body of the next attempt, with the time that is left.
-
-        Raises:
-            Unreachable: there is no time left.
-        """
+        """The body of the next attempt, with the time that is left."""
         if self.left <= 0.001:
             raise Unreachable(f"no answer of the rescorer within {self._settings.deadline:g} s")
         self._tries += 1

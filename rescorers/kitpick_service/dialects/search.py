@@ -212,11 +212,7 @@ def _served(led: _Led, answer: SearchAnswer) -> SearchAnswer:
 
 
 def _ranking(led: _Led) -> RescoreAnswer:
-    """The same steps as `Search.run`, without the last: the caller reads the documents itself.
-
-    Raises:
-        SearchesAsked: the caller has not brought what a step reads.
-    """
+    """The same steps as `Search.run`, without the last: the caller reads the documents itself."""
     service, call, _, profile, ticket, _ = led
     used: list[Prepared] = []
 
