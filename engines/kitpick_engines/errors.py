@@ -40,6 +40,9 @@ class UnknownEngine(EngineError):
 class UnknownIndex(EngineError):
     """An index that the engine does not hold: never created, or dropped by a swap."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no index {name[:200]!r}: call ensure() for the name to write to")
+
 
 class EngineUnavailable(EngineError):
     """The store cannot be opened, reached or written."""

@@ -6,7 +6,7 @@ import errno
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -191,17 +191,13 @@ def json_lines(path: Path) -> Iterator[Entry]:
                 position = f"{path}:{number}"
                 complete = line.endswith(b"\n") or len(line) < MAX_LINE_BYTES
                 if not complete:
-                    _skip_line(file)
+                    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
+                        pass
                     yield Entry(position, line[:1000], f"the line is longer than {MAX_LINE_BYTES:,} bytes")
                 elif text := line.strip():
                     yield Entry(position, text)
     except (OSError, ValueError) as error:
         raise SourceError(str(path), f"cannot be read: {os_reason(error)}") from error
-
-
-def _skip_line(file: BinaryIO) -> None:
-    while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-        pass
 
 
 def _is_json(data: bytes) -> bool:

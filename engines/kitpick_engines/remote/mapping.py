@@ -29,11 +29,6 @@ ADDED: Json = {
 """Fields that indexes from before 23, or 28, November 2026 lack."""
 
 
-def meta(model: str) -> Json:
-    """What the plugin reads of an index before it compares vectors."""
-    return {"kitpick": {"vector_model": model}}
-
-
 def index_settings() -> Json:
     """Settings that ranking depends on. Refreshes happen at commits only."""
     return {
@@ -64,7 +59,8 @@ def mapping(vector: Json, model: str = "") -> Json:
     `model` is the identity of what made the vectors; empty in a template, which is for any.
     """
     return {
-        **({"_meta": meta(model)} if model else {}),
+        # the plugin reads it before it compares vectors
+        **({"_meta": {"kitpick": {"vector_model": model}}} if model else {}),
         "dynamic": "strict",
         "_source": {"excludes": list(EXCLUDED_FROM_SOURCE)},
         "properties": {

@@ -180,7 +180,8 @@ class LiveReader:
         pauses = Pauses(_PATIENCE)
         gone = ""
         for _ in range(_ATTEMPTS):
-            live = self._live()
+            known = self._known or self.state()
+            live = _live_of(known) if known else None
             if live is None:
                 return None
             answers, state = self._send(live, question(live), pauses)
@@ -196,10 +197,6 @@ class LiveReader:
             )
         raise EngineUnavailable(f"{self._store.index}: the catalog changes faster than it can be read")
 
-    def _live(self) -> Live | None:
-        known = self._known or self.state()
-        return _live_of(known) if known else None
-
     def _send(
         self, live: Live, bodies: Sequence[Json], pauses: Pauses
     ) -> tuple[list[Json] | None, CatalogState | None]:
@@ -213,9 +210,8 @@ class LiveReader:
                 break
             pauses.wait(EngineUnavailable("the server is too busy to search"))
         missing = [each for each in answers if each.get("status") == 404]
-        state = _state_of(about)
-        if state is not None:
-            check_name(state, self._store.name)
+        hits = about.get("hits", {}).get("hits", [])
+        state = check_name(decode_state(hits[0]["_source"]), self._store.name) if hits else None
         return (None if missing else [_checked(each, live) for each in answers]), state
 
 
@@ -241,11 +237,6 @@ def _checked(answer: Json, live: Live) -> Json:
     if shards["failed"] or answer.get("timed_out"):
         raise EngineUnavailable(f"{live.name}: {shards['failed']} of {shards['total']} shards did not answer")
     return answer
-
-
-def _state_of(answer: Json) -> CatalogState | None:
-    hits = answer.get("hits", {}).get("hits", [])
-    return decode_state(hits[0]["_source"]) if hits else None
 
 
 def _live_of(state: CatalogState) -> Live | None:

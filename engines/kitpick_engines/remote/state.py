@@ -80,7 +80,7 @@ class CatalogState(msgspec.Struct, frozen=True):
             UnknownIndex: there is none.
         """
         if name not in self.indexes:
-            raise UnknownIndex(f"no index {name[:200]!r}: call ensure() for the name to write to")
+            raise UnknownIndex(name)
         return self.indexes[name]
 
     def with_index(self, name: str, index: IndexState, **changes: object) -> CatalogState:

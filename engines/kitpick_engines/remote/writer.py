@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from kitpick_engines.contract import IndexedDocument, checked_vector
-from kitpick_engines.document import ApiDocument, validate_document
+from kitpick_engines.document import validate_document
 from kitpick_engines.errors import EngineUnavailable, ForeignState, InvalidDocument, RefusedDocuments
 from kitpick_engines.lexical import Terms
 from kitpick_engines.remote.bulk import Action, RefusedAction, send
@@ -75,7 +75,12 @@ class RemoteWriter:
         if failures:
             withdrawn = [Action({"delete": {"_id": name}}) for name in names]
             self._all_done(send(self._server, self._index, withdrawn))
-            raise RefusedDocuments(_refusal(items[each.position].document, each) for each in failures)
+            raise RefusedDocuments(
+                InvalidDocument(
+                    items[each.position].document.id, f"refused by the server: {each.status} {each.reason}"
+                )
+                for each in failures
+            )
         self._end_versions([each.document.id for each in items])
 
     def _begin_change(self) -> None:
@@ -123,10 +128,6 @@ class RemoteWriter:
     def _all_done(self, failures: Sequence[RefusedAction]) -> None:
         if failures:
             raise EngineUnavailable(f"{self._index}: {failures[0].status}: {failures[0].reason}")
-
-
-def _refusal(document: ApiDocument, failure: RefusedAction) -> InvalidDocument:
-    return InvalidDocument(document.id, f"refused by the server: {failure.status} {failure.reason}")
 
 
 _DELETED: Json = {"size": 1_000, "_source": False}

@@ -35,7 +35,7 @@ from kitpick_engines.contract import (
     checked_vector,
 )
 from kitpick_engines.document import ApiDocument, decode_document
-from kitpick_engines.errors import CorruptStore
+from kitpick_engines.errors import CorruptStore, UnknownIndex
 from kitpick_engines.lexical import bm25f, request_terms
 from kitpick_engines.sentences import searches_of, with_sentences
 from kitpick_engines.sqlite import tables
@@ -383,7 +383,7 @@ def _indexed(row: Sequence[Any], matrix: Matrix) -> IndexedDocument:
 
 def _existing(connection: sqlite3.Connection | None, name: str) -> tuple[sqlite3.Connection, tables.IndexRow]:
     if connection is None:
-        raise tables.unknown(name)
+        raise UnknownIndex(name)
     return connection, tables.index_named(connection, name)
 
 

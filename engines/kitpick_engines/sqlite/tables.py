@@ -126,8 +126,8 @@ def is_catalog(connection: sqlite3.Connection) -> bool:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION_ID:
-        refuse_other_format(int(version), _file_of(connection))
-        refuse_programs(connection)
+        _refuse_other_format(int(version), _file_of(connection))
+        _refuse_programs(connection)
         return True
     if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
         return False
@@ -141,12 +141,7 @@ def _file_of(connection: sqlite3.Connection) -> str:
     return os.fsdecode(file)
 
 
-def refuse_other_format(version: int, file: str) -> None:
-    """Refuses a layout that this version does not read.
-
-    Raises:
-        OtherFormat: says what to do.
-    """
+def _refuse_other_format(version: int, file: str) -> None:
     if version != FORMAT:
         cure = "upgrade kitpick" if version > FORMAT else "move it away and ingest its sources again"
         raise OtherFormat(f"{file}: the catalog has format {version}, this version reads {FORMAT}: {cure}")
@@ -220,12 +215,8 @@ def refuse_other_types(table: str, columns: Mapping[str, type], values: Iterable
             raise StrangeValue(f"{table}.{column}", value)
 
 
-def refuse_programs(connection: sqlite3.Connection) -> None:
-    """Refuses a database with views or triggers: statements of a stranger, which others would run.
-
-    Raises:
-        CorruptStore: it has one.
-    """
+def _refuse_programs(connection: sqlite3.Connection) -> None:
+    """Refuses a database with views or triggers: statements of a stranger, which others would run."""
     row = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')").fetchone()
     if row is not None:
         raise CorruptStore(f"the file has a view or trigger, {str(row[0])[:100]!r}: kitpick did not write it")
@@ -274,12 +265,7 @@ def index_named(connection: sqlite3.Connection, name: str) -> IndexRow:
     for index in all_indexes(connection):
         if index.name == name:
             return index
-    raise unknown(name)
-
-
-def unknown(name: str) -> UnknownIndex:
-    """The error for a name that no index has."""
-    return UnknownIndex(f"no index {name[:200]!r}: call ensure() for the name to write to")
+    raise UnknownIndex(name)
 
 
 def live_index(connection: sqlite3.Connection) -> IndexRow | None:

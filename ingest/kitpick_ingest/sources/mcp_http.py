@@ -16,7 +16,7 @@ import msgspec
 from kitpick_foundation.decoding import UNDECODABLE, decode_as
 from kitpick_ingest.fetching import unpacker
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
-from kitpick_ingest.sources.mcp_messages import HeldMessages, problem_of
+from kitpick_ingest.sources.mcp_messages import HeldMessages, unreadable
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.urls import split_url
 
@@ -147,7 +147,7 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
         if asked.id is not None and answer.status_code < _REFUSAL and _is_json(answer):
             texts = self._held.texts(content)
             if len(texts) != 1:
-                return _error(asked, _no_message(asked, content))
+                return _error(asked, unreadable(asked.method, content))
             self._output.note_answer(asked.method, content)
             content = texts[0]
         return httpx2.Response(answer.status_code, headers=headers, content=content)
@@ -162,7 +162,7 @@ class BoundedSockets(httpx2.AsyncBaseTransport):
         self._output.note_answer(asked.method, data)
         texts = self._held.texts(data)
         if not texts and asked.id is not None:
-            texts = [_error(asked, _no_message(asked, data)).content]
+            texts = [_error(asked, unreadable(asked.method, data)).content]
         shown = (b"data: " + text.replace(b"\n", b"\ndata: ") for text in texts)
         return b"".join(b"\n".join([*others, each]) + b"\n\n" for each in shown)
 
@@ -239,10 +239,6 @@ def _names_another(line: bytes) -> bool:
 
 def _is_json(answer: httpx2.Response) -> bool:
     return answer.headers.get("content-type", "").lower().startswith("application/json")
-
-
-def _no_message(asked: _Asking, text: bytes) -> str:
-    return f"its answer to {asked.method} is no message that can be read: {problem_of(text)}"
 
 
 def _asked(request: httpx2.Request) -> _Asking:

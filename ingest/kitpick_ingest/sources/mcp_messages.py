@@ -54,6 +54,11 @@ def problem_of(text: bytes) -> str:
     return ""
 
 
+def unreadable(method: str, text: bytes) -> str:
+    """Why the answer to a request is of no use."""
+    return f"its answer to {method} is no message that can be read: {problem_of(text)}"
+
+
 class HeldMessages:
     """Answers that are read here and not by the parser of the SDK, until the session receives them."""
 

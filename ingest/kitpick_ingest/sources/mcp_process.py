@@ -21,7 +21,7 @@ from mcp.shared.message import SessionMessage
 from kitpick_ingest.process_guard import GUARD
 from kitpick_ingest.sources.mcp_endpoint import LiveSettings
 from kitpick_ingest.sources.mcp_http import result_limit, too_large
-from kitpick_ingest.sources.mcp_messages import is_object, messages_in, problem_of
+from kitpick_ingest.sources.mcp_messages import is_object, messages_in, unreadable
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_spread import SpreadMessage
 
@@ -181,8 +181,7 @@ class _Exchange:
         key = next((key for key in named if key in self._asked), None)
         if key is None:
             return None
-        reason = f"its answer to {self._asked.pop(key)} is no message that can be read: {problem_of(line)}"
-        return _internal_error(key, reason)
+        return _internal_error(key, unreadable(self._asked.pop(key), line))
 
     def _too_large(self, parts: bytes) -> types.JSONRPCError | None:
         """The answer to the request that a line answers which is too large; none where it does not tell."""

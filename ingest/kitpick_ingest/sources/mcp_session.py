@@ -5,6 +5,7 @@ Imports the optional package `mcp`; `mcp_live` imports this module only when it 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -31,7 +32,6 @@ from kitpick_ingest.sources.mcp_http import BoundedSockets
 from kitpick_ingest.sources.mcp_messages import HeldMessages
 from kitpick_ingest.sources.mcp_output import ServerOutput
 from kitpick_ingest.sources.mcp_process import started
-from kitpick_ingest.sources.mcp_results import relieve_result
 from kitpick_ingest.sources.mcp_streams import Message, MessageStream
 
 # What the SDK logs of a server's faults, with traces, is said here in one line.
@@ -43,6 +43,8 @@ AS_SENT = "kitpick/as-sent"
 """Key of an answer under which a list stands as the server sent it; `mcp_listing` reads it there."""
 _MAX_SAID = 500
 LISTS = ("tools", "resources", "resourceTemplates", "prompts")
+_BESIDE = ("annotations", "_meta")
+"""Fields that say something about a part, and are no part of it."""
 _BROKEN = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
@@ -161,7 +163,7 @@ def relieved(message: Message, held: HeldMessages) -> Message:
     if "protocolVersion" in result:
         _relieve_introduction(result)
     elif "content" in result or "structuredContent" in result:
-        relieve_result(result)
+        _relieve_result(result)
     for field in LISTS:
         if "content" not in result and isinstance(result.get(field), list):
             sent = result[field]
@@ -189,6 +191,44 @@ def _relieve_introduction(result: dict[str, Any]) -> None:
         mcp_types.Implementation.model_validate(result.get("serverInfo"), by_name=False)
     except ValidationError:
         result["serverInfo"] = {"name": "", "version": ""}
+
+
+def _relieve_result(result: dict[str, Any]) -> None:
+    """Changes a result so that the SDK reads it: of content that is none by the protocol the text is kept."""
+    content = result.get("content")
+    parts = content if isinstance(content, list) else [] if content is None else [content]
+    result["content"] = [_part(each) for each in parts]
+    structured = result.get("structuredContent", {})
+    if not isinstance(structured, dict):
+        del result["structuredContent"]
+        if not parts and structured is not None:
+            result["content"] = [_text(structured)]
+
+
+def _part(sent: object) -> object:
+    bare = {key: value for key, value in sent.items() if key not in _BESIDE} if isinstance(sent, dict) else {}
+    return next((each for each in (sent, bare) if _is_content(each)), None) or _text(sent)
+
+
+def _text(sent: object) -> dict[str, str]:
+    """A part of text: what it says, else the part as JSON."""
+    said = sent.get("text") if isinstance(sent, dict) else sent
+    return {"type": "text", "text": said if isinstance(said, str) else json.dumps(sent, ensure_ascii=False)}
+
+
+def _is_content(part: object) -> bool:
+    if not isinstance(part, dict) or "type" not in part:
+        return False
+    try:
+        _content().validate_python(part, by_name=False)
+    except ValidationError:
+        return False
+    return True
+
+
+@cache
+def _content() -> TypeAdapter[mcp_types.ContentBlock]:
+    return TypeAdapter(mcp_types.ContentBlock)
 
 
 def _is_tool(entry: object) -> bool:
