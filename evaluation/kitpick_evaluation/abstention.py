@@ -124,10 +124,7 @@ def _alone(stage: Stage) -> Stage:
 def fit_with_confidence(profile: Profile, answers: Sequence[Answer], most_false: float = ALARMS) -> Profile:
     """The profile with a threshold that refuses at most this share of answerable requests, with `CONFIDENCE`.
 
-    Args:
-        profile: it can abstain.
-        answers: of `decided_alone(profile, 0.0)` to answerable requests.
-        most_false: share of requests, in (0, 1).
+    `answers` are those of `decided_alone(profile, 0.0)` to answerable requests; the profile can abstain.
     """
     ranked = judges_lists(profile)
     sure = [(each.answerable or 0.0) if ranked else each.confidence for each in answers]

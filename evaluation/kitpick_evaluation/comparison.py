@@ -39,10 +39,7 @@ def pair_tests(
 ) -> tuple[PairTest, ...]:
     """Tests of the first system against each other one on every named figure, corrected for their number.
 
-    Args:
-        figures: system → query id → figures, the same queries for all.
-        names: figures to test.
-        seed: of the randomisation and the bootstrap.
+    `figures` has system → query id → figures, the same queries for all; `names` are those that are tested.
 
     Raises:
         EvaluationError: an unknown figure, or systems with different queries.

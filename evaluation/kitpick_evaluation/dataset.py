@@ -78,11 +78,7 @@ def check_queries(
 ) -> None:
     """Refuses requests that cannot be judged over a catalog with these ids.
 
-    Args:
-        name: of the dataset, for messages.
-        queries: its requests.
-        known: ids of the catalog.
-        unanswerable: whether a request may be without relevant APIs.
+    With `unanswerable` a request may be without relevant APIs; `name` is that of the dataset.
 
     Raises:
         InvalidDataset: no queries, a repeated query id, a query without relevant APIs, with unknown ones, or

@@ -16,9 +16,7 @@ _MANY = 4
 class Facets:
     """Facets of requests, from the documents of the relevant APIs.
 
-    Args:
-        documents: of the relevant APIs at least.
-        is_seen: whether the reranker was trained on a tool (key); None where there is no reranker.
+    `is_seen` says whether the reranker was trained on a tool (key); None where there is no reranker.
     """
 
     def __init__(

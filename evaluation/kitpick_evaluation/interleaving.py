@@ -36,11 +36,7 @@ def team_draft(
 ) -> list[Drafted[Item]]:
     """Both rankings in one list of at most `most` items, each item once.
 
-    Args:
-        baseline: distinct items that compare and hash, best first.
-        candidate: as the baseline.
-        most: length of the answer, at least 0.
-        draws: says who draws first in each round.
+    Items are distinct within a ranking, best first. `draws` says who draws first in each round.
     """
     drafted: dict[Item, Team] = {}
     rankings: dict[Team, list[Item]] = {"baseline": list(baseline), "candidate": list(candidate)}
@@ -79,8 +75,7 @@ class Score(msgspec.Struct, frozen=True):
     def evidence(self, probability: float = 0.5) -> float:
         """How many times likelier than under `probability` the score is under the mixture, at most e^700.
 
-        Args:
-            probability: in (0, 1), of a decided answer to fall to the candidate.
+        That is, of a decided answer to fall to the candidate, in (0, 1).
         """
         mixture = math.lgamma(self.candidate + 1) + math.lgamma(self.baseline + 1)
         mixture -= math.lgamma(self.decided + 2)

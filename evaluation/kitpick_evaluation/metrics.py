@@ -41,10 +41,7 @@ def score_rankings(
     An API without a judgement counts as irrelevant, and so does a further one of a group of equally right
     APIs. `mrr` and `map` see as deep as the ranking goes.
 
-    Args:
-        queries: the judged requests, each with at least one relevant API.
-        rankings: ids best first for each query id; a missing query counts as an empty ranking.
-        cutoffs: the values of k.
+    Rankings are ids, best first, by query id; a missing one counts as empty.
 
     Raises:
         EvaluationError: a ranking names an API twice.

@@ -23,10 +23,7 @@ def mean_intervals(groups: Sequence[Float64], seed: int, resamples: int = RESAMP
 
     Requests are drawn with replacement within each group, so that a mean over subsets keeps its subsets.
 
-    Args:
-        groups: for each group its figures (requests, figures); one group for a plain mean.
-        seed: equal seeds give equal intervals.
-        resamples: how many times the requests are drawn anew.
+    A group is its figures (requests, figures); one group makes a plain mean.
     """
     rng = np.random.default_rng(seed)
     drawn = sum((_resampled_means(group, rng, resamples) for group in groups), start=np.zeros(()))

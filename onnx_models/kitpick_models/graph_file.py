@@ -53,9 +53,7 @@ def encode_field(field: Field) -> bytes:
 def read_fields(data: bytes | memoryview, *, skip_fixed: bool = False) -> Iterator[Field]:
     """The fields of a message in order; parts are views of `data`.
 
-    Args:
-        data: the message.
-        skip_fixed: whether fields of fixed width are left out; otherwise they are refused.
+    Fields of fixed width are left out with `skip_fixed`; otherwise they are refused.
 
     Raises:
         ValueError: not a message, or one with a field of fixed width, which are not read here.

@@ -142,9 +142,8 @@ def find_set(name_or_folder: str = "") -> tuple[ModelSetFile, Path | None]:
 def choose(models: str = "", **given: str) -> ChosenModels:
     """The models of a set, and others in place of some of them.
 
-    Args:
-        models: name or folder of a set, as `find_set` reads it.
-        given: a model's name or folder by role. Empty means the set's, `none` none.
+    `models` is a name or folder as of `find_set`, `given` that of a model by role: empty means the set's,
+    `none` none.
 
     Raises:
         UnknownModelSet, CorruptModel: as `find_set`.

@@ -131,8 +131,7 @@ class SentenceFolder:
     def pooling(self, *, whole: bool) -> Pooling | None:
         """How the vectors of tokens become one; None where no file says it.
 
-        Args:
-            whole: whether the graph answers with the vector of a text itself, after all modules.
+        It needs none where the graph answers with the vector of a `whole` text itself, after all modules.
 
         Raises:
             UnusableFolder: in a way that is not known here, or by modules that are not in the graph.

@@ -31,13 +31,6 @@ def best_set(
 
     Of two sets of equal value, the one that holds the earlier items. Values must not be negative.
 
-    Args:
-        values: (n,), finite, at least 0.
-        sizes: (n,), at least 0.
-        budget: How large all of them together may be.
-        count: How many, at most.
-        deadline: When to give up.
-
     Returns:
         Positions in ascending order; None where the problem is larger than `MAX_CELLS`.
 

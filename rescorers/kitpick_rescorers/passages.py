@@ -36,11 +36,7 @@ def nearest_passage(request: str, text: str, tokens: int, check: Callable[[], No
     A passage is near if it holds many of the request's words, and those that few sentences of the text hold.
     If no sentence holds any, the text stays as it is.
 
-    Args:
-        request: what is wanted, in words.
-        text: of a document, of any length.
-        tokens: how many of the text's tokens are read.
-        check: called again and again; what it raises ends the reading.
+    So many tokens are read of a text. `check` is called again and again; what it raises ends the reading.
     """
     title, body = _title_and_body(text)
     room = max(_LEAST, tokens - _length(title))

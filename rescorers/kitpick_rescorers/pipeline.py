@@ -41,11 +41,7 @@ def rescore(
 
     A stage that cannot do its work is left out, and `degraded` says which and why.
 
-    Args:
-        request: query and candidates.
-        profile: the stages.
-        models: what the stages run with.
-        deadline: what is not done by then is left out, like a stage that cannot do its work.
+    What is not done by the deadline is left out likewise.
 
     Raises:
         InvalidRequest: the request cannot be answered as asked.
@@ -134,11 +130,7 @@ def in_rounds(
     When fetching fails, the best list so far is the answer, and says so. The second value is the request that
     was answered last, with everything that was fetched.
 
-    Args:
-        fetcher: reads documents.
-        request: the first request.
-        ask: rescores, in this process or another; one with a `ScoreCache` pays only for what is new.
-        rounds: at most, at least 0.
+    `ask` rescores, in this process or another: one with a `ScoreCache` pays only for what is new.
 
     Raises:
         Exception: whatever `ask` raises.

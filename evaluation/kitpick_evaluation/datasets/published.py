@@ -1,4 +1,7 @@
-"""Published datasets, and folders in their layouts: how each is read, and by which name it is opened."""
+"""Published datasets, and folders in their layouts: how each is read, and by which name it is opened.
+
+Readers raise `InvalidDataset` where a file is missing or broken.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,7 @@ class _BeirQuery(msgspec.Struct, rename={"id": "_id"}):
 
 
 def beir(folder: Path, name: str | None = None, split: str = "test") -> Dataset:
-    """The judged requests of one split over the whole corpus.
-
-    Raises:
-        InvalidDataset: a file is missing or broken.
-    """
+    """The judged requests of one split over the whole corpus."""
     source = BeirSource(folder, name or folder.name)
     judgements = _judgements(folder / "qrels" / f"{split}.tsv", source.name)
     queries = tuple(
@@ -76,11 +75,7 @@ class _ToolBenchQuery(msgspec.Struct):
 
 
 def toolbench(folder: Path) -> Dataset:
-    """The development requests over every endpoint.
-
-    Raises:
-        InvalidDataset: a file is missing or broken.
-    """
+    """The development requests over every endpoint."""
     return Dataset(
         _TOOLBENCH,
         open_source(f"toolbench:{folder / 'apis.jsonl'}", name=_TOOLBENCH),
@@ -89,11 +84,7 @@ def toolbench(folder: Path) -> Dataset:
 
 
 def judged_requests(path: Path) -> tuple[JudgedQuery, ...]:
-    """The requests of one file.
-
-    Raises:
-        InvalidDataset: it is missing or broken.
-    """
+    """The requests of one file."""
     return tuple(_judged(query) for query in read_json_lines(path, _ToolBenchQuery))
 
 

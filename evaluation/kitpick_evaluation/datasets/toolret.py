@@ -75,9 +75,7 @@ class ToolRetSource:
 def toolret(folder: Path, *, instructed: bool) -> Dataset:
     """The judged requests of a folder, in subsets by category, or by file where no category is given.
 
-    Args:
-        folder: see above.
-        instructed: whether a request begins with its instruction.
+    If it is `instructed`, a request begins with its instruction.
 
     Raises:
         InvalidDataset: a file is missing or broken.

@@ -46,9 +46,7 @@ def near_duplicates(documents: Sequence[ApiDocument], vectors: NDArray[np.float3
     a copy. Their weights are TF-IDF, hashed into 4,096 signed buckets (Weinberger et al., ICML 2009).
     Families such as "create a thing" and "describe a thing" share nearly all words: see `distinguishable`.
 
-    Args:
-        documents: the APIs (n).
-        vectors: their unit vectors (n, d).
+    `vectors` are unit vectors of the APIs (n, d).
     """
     words = word_vectors(documents)
     for start in range(0, len(documents), _BLOCK):

@@ -112,10 +112,7 @@ def finding_findings(
 ) -> Iterator[Finding]:
     """Findings for APIs that their own requests do not find, or for which they find another tool's API.
 
-    Args:
-        documents: the APIs that were asked for.
-        asked: by id, what their requests brought.
-        tools: the tool key of every API that a request can bring, by its id.
+    `tools` has the tool key of every API that a request can bring, by its id.
     """
     for document in documents:
         if (own := asked.get(document.id)) is None:

@@ -101,6 +101,8 @@ class AnswerLog:
 
     Requests are in it in plain text. What is older than `days` is removed as others come. Where they are too
     many, those of the tenants that have most go first: nobody's flood pushes out what others were answered.
+
+    Methods raise `EngineUnavailable` where the file cannot be read or written.
     """
 
     def __init__(self, path: Path | None = None, days: float = 90.0) -> None:
@@ -121,11 +123,7 @@ class AnswerLog:
         self._opened = None
 
     def remember(self, answer: RememberedAnswer) -> str:
-        """The id under which feedback can name this answer from now on.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """The id under which feedback can name this answer from now on."""
         short = msgspec.structs.replace(
             answer, request=answer.request[:MAX_REQUEST], shown=answer.shown[:MAX_SHOWN]
         )
@@ -141,11 +139,7 @@ class AnswerLog:
         return name
 
     def find(self, answer_id: str, tenant: str) -> RememberedAnswer | None:
-        """The answer of this id, None where this tenant was given none.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """The answer of this id, None where this tenant was given none."""
         with self._connection() as connection:
             row = connection.execute(
                 "SELECT answer FROM answers WHERE id = ? AND tenant = ?", (answer_id, tenant)
@@ -153,21 +147,13 @@ class AnswerLog:
             return None if row is None else decoded("answers.answer", row[0], RememberedAnswer)
 
     def judge(self, answer_id: str, apis: Iterable[str], client: str, verdict: Verdict, at: float) -> None:
-        """Stores what became of APIs, at a moment (seconds since the epoch); the latest of a client counts.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """Stores what became of APIs, in seconds since the epoch; the latest of a client counts."""
         rows = [(answer_id, client, api, verdict, at) for api in apis]
         with self._connection() as connection:
             connection.executemany("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)", rows)
 
     def judged(self, tenant: str | None = None) -> Sequence[JudgedAnswer]:
-        """Everything that was said, the oldest first; of one tenant, or of all.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """Everything that was said, the oldest first; of one tenant, or of all."""
         query = (
             "SELECT answers.answer, api, client, verdict, verdicts.at FROM verdicts "
             "JOIN answers ON answers.id = verdicts.answer WHERE ? IS NULL OR tenant = ? "
@@ -179,12 +165,7 @@ class AnswerLog:
     def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
         """Removes answers and what was said about them; how many answers.
 
-        Args:
-            tenant: of this tenant alone; None for all.
-            before: only what is older than this, seconds since the epoch.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
+        Of one tenant, or of all; only what is older than `before`, seconds since the epoch.
         """
         if self.path is not None and not self.path.exists():
             return 0

@@ -41,10 +41,7 @@ def confirmed(intents: Intents, near: Sequence[tuple[int, float]], request: str)
     Clients confirm an API when `QUORUM` of them chose it for this request, and more than say that it failed
     or was not needed.
 
-    Args:
-        intents: the samples.
-        near: rows with cosines, of APIs that the caller may see.
-        request: in words.
+    `near` are rows with cosines, of APIs that the caller may see.
     """
     words = same_words(request)
     operator: set[str] = set()

@@ -65,13 +65,7 @@ class SampleVotes:
     ) -> Voted:
         """The candidates with their places by the votes of visible samples, and those that only votes found.
 
-        Args:
-            candidates: of the other rankings.
-            vector: the request's, float32 (d,); without one nothing is added.
-            permitted: what whoever asks may see.
-            index: that the candidates are from.
-            encoder: that made the vector.
-            request: in words; what was written votes by words as well.
+        Without a vector of the request nothing is added. Its words count for what was written.
 
         Raises:
             EngineUnavailable: the samples cannot be read, or an encoder that replaces this one embedded them.

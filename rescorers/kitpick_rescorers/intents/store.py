@@ -73,7 +73,10 @@ OPERATOR = Chooser()
 
 
 class IntentStore:
-    """A SQLite file of samples and choices. It is created with the first write."""
+    """A SQLite file of samples and choices. It is created with the first write.
+
+    Methods raise `EngineUnavailable` where it cannot be read or written, or holds what kitpick did not write.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,15 +93,7 @@ class IntentStore:
     ) -> None:
         """Adds samples or verdicts of a client; the latest of a client on a request and an API counts.
 
-        Args:
-            intents: the samples.
-            vectors: Unit vectors of their requests, one each.
-            model: identity of the encoder.
-            by: who says so.
-            verdict: what became of the APIs.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
+        `vectors` are unit vectors of the requests, one each, by the encoder with the identity `model`.
         """
         now = time.time()
         rows = [
@@ -116,11 +111,7 @@ class IntentStore:
                 _forget_most(connection, by.tenant, MAX_PER_TENANT)
 
     def remove(self, api: str) -> None:
-        """Removes every sample of an API.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """Removes every sample of an API."""
         if self.path.exists():
             with self._connection() as connection:
                 connection.execute("DELETE FROM intents WHERE api = ?", (api,))
@@ -128,12 +119,7 @@ class IntentStore:
     def forget(self, tenant: str | None = None, before: float = math.inf) -> int:
         """Removes what clients said, never samples of the operator; how many rows.
 
-        Args:
-            tenant: of this tenant alone; None for all.
-            before: only what is older than this, seconds since the epoch.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
+        Of one tenant, or of all; only what is older than `before`, seconds since the epoch.
         """
         if not self.path.exists():
             return 0
@@ -155,13 +141,7 @@ class IntentStore:
         These are the operator's, what clients without a tenant said, and what those of this tenant said. Rows
         of others are not looked at.
 
-        Args:
-            model: identity of the encoder.
-            tenant: of whoever asks.
-            dimensions: length that its vectors have; by default any.
-
-        Raises:
-            EngineUnavailable: the file cannot be read, or holds what kitpick did not write.
+        `dimensions` is the length that the encoder's vectors have; by default any.
         """
         found = self._of_model(model, tenant)
         if dimensions is not None and found.apis and found.vectors.shape[1] != dimensions:
@@ -181,11 +161,7 @@ class IntentStore:
             return known[1]
 
     def stale(self, model: str, limit: int) -> list[tuple[Intent, Chooser]]:
-        """Samples embedded by another encoder, with their clients, at most `limit`.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """Samples embedded by another encoder, with their clients, at most `limit`."""
         if not self.path.exists():
             return []
         with self._connection() as connection:
@@ -197,11 +173,7 @@ class IntentStore:
         return [(Intent(request, api), Chooser(client, tenant)) for request, api, client, tenant in found]
 
     def embedded(self, rows: Sequence[tuple[Intent, Chooser]], vectors: Sequence[Vector], model: str) -> None:
-        """Replaces the vectors of `stale` rows; their times stay.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """Replaces the vectors of `stale` rows; their times stay."""
         changes = [
             (_bytes(vector), model, by.tenant, by.client, intent.request, intent.api)
             for (intent, by), vector in zip(rows, vectors, strict=True)

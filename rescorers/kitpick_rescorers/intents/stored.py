@@ -23,10 +23,7 @@ class DamagedRow(ValueError):
 def checked(table: str, kinds: Mapping[str, type], rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
     """The rows, whose values are all of the types that kitpick writes.
 
-    Args:
-        table: that they are from.
-        kinds: the type of each column, in the order of the rows.
-        rows: what was read.
+    `kinds` has the type of each column of the table, in the order of the rows.
 
     Raises:
         DamagedRow: names the first column with another value.

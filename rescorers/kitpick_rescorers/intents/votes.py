@@ -91,9 +91,7 @@ def trust(order: Sequence[str], covered: frozenset[str]) -> float:
 
     Where few of the APIs that a request is about have samples, those few would win by having them at all.
 
-    Args:
-        order: ids of the best candidates by the other rankings.
-        covered: ids of APIs with samples.
+    `order` has the best candidates by the other rankings, `covered` the APIs with samples.
     """
     best = order[:_JUDGED_BY]
     return (sum(key in covered for key in best) / len(best)) ** 4 if best else 1.0
@@ -112,11 +110,8 @@ def vote(
     Where as many clients say that an API failed or was not needed, that takes back what choices gave it, and
     no more: an API can lose its votes here, never its place in the other rankings.
 
-    Args:
-        intents: the samples.
-        near: rows with cosines, nearest first: those of APIs that the caller may see.
-        now: seconds since the epoch; by default the present.
-        written: further votes by API, of what was written about those that the caller may see.
+    `near` are rows with cosines, nearest first, of APIs that the caller may see; `written` are further votes,
+    of what was written about such APIs; `now` is in seconds since the epoch, by default the present.
     """
     tally = tally_votes(intents, near, now, written)
     scores = {api: tallied.total for api, tallied in tally.items() if tallied.total > 0}

@@ -41,11 +41,8 @@ class WordIndex:
     def near(self, request: str, floor: float, counted: Mask | None = None) -> list[tuple[int, float]]:
         """Rows that share enough words with a request, with the share in [0, 1], the largest first.
 
-        Args:
-            request: in words.
-            floor: least share.
-            counted: texts whose words count, bool (n,); all by default. Of others, words that none of these
-                holds are as rare as a word in one of them.
+        `counted` says which texts' words count, bool (n,); by default all. Of the others, words that none of
+        these holds are as rare as a word in one of them.
         """
         weights = self._weighed((self._all if counted is None else counted).tobytes())
         asked = self._terms.of_request(request)

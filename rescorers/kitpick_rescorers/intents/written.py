@@ -123,7 +123,10 @@ def written_votes(found: Mapping[str, Nearness], weights: Nearness = EQUAL) -> d
 
 
 class WrittenStore:
-    """A SQLite file of enrichments. It is created with the first write. Safe to use from several threads."""
+    """A SQLite file of enrichments. It is created with the first write. Safe to use from several threads.
+
+    Methods raise `EngineUnavailable` where the file cannot be read or written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -135,13 +138,7 @@ class WrittenStore:
     def put(self, entry: Enrichment, vectors: Sequence[Vector], encoder: str) -> None:
         """Replaces what is known of an API.
 
-        Args:
-            entry: the new enrichment.
-            vectors: unit vectors of `entry.kept`, one each.
-            encoder: identity of what made them.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
+        `vectors` are unit vectors of `entry.kept`, one each, by the encoder with this identity.
         """
         with self._connection() as connection:
             connection.execute("DELETE FROM intents WHERE api = ?", (entry.api,))
@@ -153,11 +150,7 @@ class WrittenStore:
             )
 
     def show_to(self, audiences: Mapping[str, ShownTo]) -> None:
-        """Changes who may see APIs, where that is not what is known of them.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """Changes who may see APIs, where that is not what is known of them."""
         changed = [
             msgspec.structs.replace(entry, shown_to=audiences[api])
             for api, entry in self.entries().items()
@@ -171,11 +164,7 @@ class WrittenStore:
                 )
 
     def remove(self, apis: Iterable[str]) -> int:
-        """Forgets APIs; how many.
-
-        Raises:
-            EngineUnavailable: the file cannot be written.
-        """
+        """Forgets APIs; how many."""
         gone = list(apis)
         for api in gone:
             self.samples.remove(api)
@@ -185,11 +174,7 @@ class WrittenStore:
         return len(gone)
 
     def entries(self) -> dict[str, Enrichment]:
-        """All enrichments by API.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """All enrichments by API."""
         if not self.path.exists():
             return {}
         with self._connection() as connection:
@@ -198,11 +183,7 @@ class WrittenStore:
         return {entry.api: entry for entry in found}
 
     def entry(self, api: str) -> Enrichment | None:
-        """The enrichment of one API; None where it has none.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """The enrichment of one API; None where it has none."""
         if not self.path.exists():
             return None
         with self._connection() as connection:
@@ -218,11 +199,7 @@ class WrittenStore:
 
     @FORKS_WAIT
     def near(self, request: str, vector: Vector, encoder: str, caller: Filter) -> NearTexts:
-        """How near a request of a caller is to what is written about each API.
-
-        Raises:
-            EngineUnavailable: the file cannot be read.
-        """
+        """How near a request of a caller is to what is written about each API."""
         written = self._read(encoder, len(vector))
         return NearTexts(written.apis, written.nearness(request, vector, caller))
 

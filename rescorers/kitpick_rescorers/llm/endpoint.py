@@ -146,11 +146,8 @@ class ChatEndpoint:
     ) -> ChatTurn:
         """The model's next message in a conversation that may call tools.
 
-        Args:
-            messages: as the protocol has them, tool calls and their answers included.
-            tools: definitions in OpenAI's form; may be empty.
-            max_tokens: of the answer.
-            seconds: for the whole exchange.
+        Messages are as the protocol has them, with tool calls and their answers; tools are in OpenAI's form.
+        The whole exchange takes so many seconds at most.
 
         Raises:
             CallFailed: every failure of the endpoint.

@@ -55,9 +55,7 @@ class SanitisedText(msgspec.Struct, frozen=True):
 def sanitise(description: str, limit: int) -> SanitisedText:
     """The description in one line without invisible characters and without sentences that give orders.
 
-    Args:
-        description: as published.
-        limit: Characters, at least 1.
+    It has at most so many characters, at least 1.
     """
     folded = unicodedata.normalize("NFKC", description[: 8 * limit])
     visible = "".join(

@@ -76,11 +76,7 @@ class LanguageModel(Protocol):
     ) -> Completion:
         """The answer to a conversation, decoded greedily.
 
-        Args:
-            messages: the conversation, oldest first.
-            max_tokens: Length of the answer, at most.
-            schema: JSON Schema that the answer should follow; what cannot enforce it ignores it.
-            seconds: How long it may take.
+        It should follow the JSON Schema; what cannot enforce one ignores it.
 
         Raises:
             CallFailed: there is no answer.
@@ -91,10 +87,7 @@ class LanguageModel(Protocol):
     ) -> Likelihoods:
         """How likely the reply begins with each of some words.
 
-        Args:
-            messages: the conversation, oldest first.
-            answers: words that begin differently; they count in any case, with or without a leading space.
-            seconds: How long it may take.
+        The words begin differently; they count in any case, with or without a leading space.
 
         Raises:
             NoLikelihoods: the model does not say.
@@ -109,9 +102,8 @@ _SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
 def summed(alternatives: Iterable[tuple[str, float]], answers: Sequence[str]) -> tuple[float, ...]:
     """Probabilities of the answers, (answers,) in [0, 1]: those of all tokens that spell one of them.
 
-    Args:
-        alternatives: Tokens that a reply may begin with, and their natural log-probabilities.
-        answers: words of which no two differ in case and space alone.
+    `alternatives` are tokens that a reply may begin with and their natural log-probabilities. No two answers
+    differ in case and space alone.
     """
     masses = dict.fromkeys((folded(answer) for answer in answers), 0.0)
     for token, logprob in alternatives:

@@ -40,10 +40,7 @@ def in_english(
 ) -> tuple[str, tuple[Degradation, ...]]:
     """The request in English; as it is, with the reason, where that fails.
 
-    Args:
-        request: in another language, as far as it is read.
-        model: None where none is configured.
-        seconds: how long it may take at most.
+    No model is one that is not configured.
     """
     if model is None:
         return request, (_left("no language model is configured: set KITPICK_LLM_URL"),)

@@ -112,11 +112,7 @@ def slide(items: Sequence[Item], size: int, step: int, rank: RankWindows[Item]) 
     What is best can rise from the end to the head as long as it is among the first `size - step` of every
     window. Windows that cannot influence each other (`step` = `size`) are handed over together.
 
-    Args:
-        items: in the order of the earlier ranking.
-        size: Length of a window, at least 1; a shorter list is one window.
-        step: How far the window moves, 1 to `size`.
-        rank: Orders windows.
+    A window has `size` items, at least 1, and moves by `step`, 1 to `size`; a shorter list is one window.
 
     Raises:
         ValueError: a step out of range.

@@ -112,9 +112,7 @@ class Abbreviation(NamedTuple):
 def abbreviations(text: str, texts: Iterable[str] = ()) -> list[Abbreviation]:
     """The abbreviations of a request for which a long form is known, in their order.
 
-    Args:
-        text: the request.
-        texts: of candidates, which may explain abbreviations: those in capitals or with a digit.
+    The texts of candidates may explain those in capitals or with a digit.
     """
     found = []
     tokens = list(_TOKEN.finditer(text[:_MAX_READ]))
@@ -130,10 +128,7 @@ def abbreviations(text: str, texts: Iterable[str] = ()) -> list[Abbreviation]:
 def written_out(text: str, found: Iterable[Abbreviation], texts: Iterable[str]) -> tuple[str, list[str]]:
     """The text with each abbreviation behind its long form, and what was read: `PR → pull request`.
 
-    Args:
-        text: the request.
-        found: its abbreviations.
-        texts: of what the caller may see: a long form counts if one of them has all of its words.
+    A long form counts if one of the texts, of what the caller may see, has all of its words.
     """
     held = [frozenset(stems_of(each[:_MAX_TEXT])) for each in texts]
     parts, notes, last = [], [], 0

@@ -70,12 +70,7 @@ def common_words() -> Mapping[str, frozenset[str]]:
 
 
 def gloss(text: str, language: str) -> tuple[str, ...]:
-    """The English words for a request, with what it holds of names and numbers; empty if no word is known.
-
-    Args:
-        text: the request.
-        language: code of its language.
-    """
+    """The English words for a request, with what it holds of names and numbers; empty if no word is known."""
     if language not in LANGUAGES:
         return ()
     read = _BEFORE_LATIN.sub(" ", _VOWEL_SIGNS.sub("", unicodedata.normalize("NFC", text[:_MAX_READ])))
@@ -158,11 +153,8 @@ def _meant(word: str, language: str, *, whole: bool = False) -> str:
 def known_stem(word: str, language: str, *, whole: bool = False, shared: bool = False) -> tuple[str, str]:
     """The longest stem with which a word begins, and its English word; both empty if none is known.
 
-    Args:
-        word: folded.
-        language: code of the language.
-        whole: whether only the whole word, or two words together, count.
-        shared: whether only stems count that stand in the glossary of all languages.
+    Only the whole word counts, or two together, where it must be `whole`; of a `shared` glossary only stems
+    that stand in the one of all languages. The word is folded.
     """
     stems = _stems(language, shared=shared)
     for length in range(len(word), max(0, len(word) - 1 - _MOST_ENDING), -1):

@@ -32,9 +32,7 @@ _MAX_TEXT = 1_400
 def beginnings(text: str, passed: Iterable[str] = ()) -> frozenset[str]:
     """Beginnings of the words of a text, without words that are too short or are passed over.
 
-    Args:
-        text: any.
-        passed: function words of its language, in small letters.
+    Passed over are function words of its language, in small letters.
     """
     read = unicodedata.normalize("NFC", text[:_MAX_TEXT])
     words = {word.casefold() for word in _WORD.findall(read)} - STOP_WORDS - frozenset(passed)

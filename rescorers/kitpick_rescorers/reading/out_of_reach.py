@@ -163,10 +163,7 @@ def may_be_out_of_reach(text: str) -> bool:
 def out_of_reach(text: str, found: Sequence[Candidate], sure: float = 1.0) -> str:
     """Why nothing of what was found can be meant; empty where something may be.
 
-    Args:
-        text: the request.
-        found: the candidates, best first.
-        sure: probability that the surest of them is right.
+    `found` has the candidates, best first; the surest of them is right with the probability `sure`.
     """
     read = text[: _MAX_READ + 1]
     if len(read) > _MAX_READ:
@@ -179,9 +176,7 @@ def out_of_reach(text: str, found: Sequence[Candidate], sure: float = 1.0) -> st
 def small_talk(text: str, found: Iterable[Candidate]) -> str:
     """Why a request asks for nothing, whatever language it was taken for: it is small talk and no more.
 
-    Args:
-        text: what is wanted, in its own words.
-        found: the candidates. Where one of them is about talk, the request may mean it.
+    Where one of the candidates is about talk, the request may mean it.
     """
     read = unicodedata.normalize("NFC", text[: _MAX_TALK + 1]).strip()
     if len(read) > _MAX_TALK or not any(_expressions(each).fullmatch(read) for each in _languages(read)):

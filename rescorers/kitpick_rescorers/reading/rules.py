@@ -337,9 +337,7 @@ class _Rules:
     def _instead(self, ranked: Sequence[Ranked], milder: frozenset[str] | None) -> int:
         """The place of the hit that comes before one that destroys; 0 if none does.
 
-        Args:
-            ranked: the list.
-            milder: the deeds with which the request ends something; None if it ends nothing.
+        `milder` are the deeds with which the request ends something; None if it ends nothing.
         """
         same = _near(ranked, lambda item: not _destroys(item) and (milder is None or deed_of(item) in milder))
         asked = frozenset(stems_of(self._reading.searched))

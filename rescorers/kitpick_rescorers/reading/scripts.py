@@ -57,9 +57,7 @@ def language_by_script(text: str, english: Collection[str]) -> str:
 
     A third of the letters tells it; of Chinese, Japanese and Korean signs a ninth, where no English is said.
 
-    Args:
-        text: in Normalization Form C.
-        english: its English function words.
+    The text is in Normalization Form C; `english` are its English function words.
     """
     letters = len(_LETTER.findall(text))
     for language, script in _SCRIPTS:

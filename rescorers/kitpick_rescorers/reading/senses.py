@@ -82,12 +82,7 @@ SENSES = (
 
 
 def other_sense(text: str, texts: Iterable[str]) -> str:
-    """Why nothing here is meant, where a request uses a word in a sense that no text is about; else empty.
-
-    Args:
-        text: the request.
-        texts: of the candidates.
-    """
+    """Why nothing here is meant, where a request uses a word in a sense that no text is about; else empty."""
     read = unquoted(text) if len(text) <= _MAX_READ else ""
     if len(read.split()) > _MOST_WORDS:
         return ""

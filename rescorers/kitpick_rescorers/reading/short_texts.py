@@ -39,10 +39,7 @@ _VERBS = dict.fromkeys(ACTION_WORDS, 1)
 def language_of_few(text: str, common: Mapping[str, int] = MappingProxyType({}), least: int = 1) -> str:
     """The language for which the words of a short text speak; empty if none does, or it has many words.
 
-    Args:
-        text: in Latin script.
-        common: how many function words speak for each language beside these.
-        least: how many other words must speak for it.
+    `common` says how many function words speak for each language; `least` other words must do so.
     """
     words = [word for word in _WORD.findall(text) if not any(letter.isdigit() for letter in word)]
     if not 0 < len(words) <= MOST_WORDS:

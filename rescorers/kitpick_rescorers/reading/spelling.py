@@ -53,10 +53,6 @@ def suspects(text: str, is_known: Callable[[str], bool]) -> list[Suspect]:
     """The words of a request that nothing knows, at most `MAX_SUSPECTS`; none where most are unknown.
 
     A request of mostly unknown words is in another language, and not spelt wrongly.
-
-    Args:
-        text: the request.
-        is_known: whether a word, in lower case, is a word of the language.
     """
     found: list[Suspect] = []
     seen, read = 0, text[:_MAX_READ]

@@ -116,8 +116,7 @@ _SWITCHED = {"on": "enabl", "off": "disabl"}
 def deed_of_name(words: Sequence[str]) -> str:
     """Stem of the verb that a name's words do; to turn something off is to disable it. Empty for none.
 
-    Args:
-        words: stems of the words, in their order.
+    The words are stems, in their order.
     """
     place = next((n for n, stem in enumerate(words) if stem in ACTIONS), len(words))
     verb = words[place] if place < len(words) else ""

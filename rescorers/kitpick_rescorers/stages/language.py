@@ -55,13 +55,8 @@ class LanguageStage(Stage, frozen=True):
     ) -> State:
         """The state with the ids of `order` at its head, degraded if answers could not be used.
 
-        Args:
-            state: as it came.
-            order: the first ids of the list, in their new order.
-            planted: ids whose description addresses the ranker.
-            meter: what was asked.
-            unscored: what an answer was that said nothing.
-            says: what the model said of an id.
+        `order` has the first ids of the list, `planted` those whose description addresses the ranker, `says`
+        what the model said of some; `unscored` tells of an answer that said nothing.
         """
         items = {item.id: item for item in state.ranked}
         before = {item.id: place for place, item in enumerate(state.ranked, start=1)}
