@@ -44,11 +44,7 @@ def parse_floor(text: str) -> Floor:
 
 
 def parse_drop(text: str) -> Drop:
-    """A largest loss, e.g. `ndcg@5:0.01`.
-
-    Raises:
-        InvalidGate: as `parse_floor`.
-    """
+    """A largest loss, e.g. `ndcg@5:0.01`."""
     return Drop(*_parts(_DROP, text, "ndcg@5:0.01"))
 
 

@@ -27,9 +27,6 @@ def pooled(answer: Array, mask: Ids, pooling: Pooling) -> Array:
         answer: of the graph: vectors of tokens (n, tokens, d), or with `none` those of texts (n, d).
         mask: 1 where there is a token, int64 (n, tokens).
         pooling: how the vectors of tokens become one.
-
-    Raises:
-        NotFinite: a vector without a length has no direction.
     """
     vectors = _unscaled(answer.astype(np.float32, copy=False), mask, pooling)
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -221,22 +218,14 @@ class CrossEncoder(_Network):
 
 
 def open_tokenizer(folder: Path, manifest: Manifest, settings: RuntimeSettings) -> TokenIds:
-    """The tokenizer of a model folder.
-
-    Raises:
-        CorruptModel: its file is damaged, or none.
-    """
+    """The tokenizer of a model folder."""
     data = read_file(folder, manifest, TOKENIZER)
     with failures_as(lambda error: CorruptModel(folder / TOKENIZER, f"cannot be loaded: {in_brief(error)}")):
         return TokenIds(data, settings.cached_tokens, own_ends=manifest.reading is not UNSET)
 
 
 def _try_out(network: _Network, folder: Path) -> None:
-    """Runs the last token of the vocabulary once: a graph for another vocabulary would fail some day.
-
-    Raises:
-        CorruptModel: the graph does not take it, or answers something of another shape.
-    """
+    """Runs the last token of the vocabulary once: a graph for another vocabulary would fail some day."""
     tokens, manifest = network.tokens, network.manifest
     graph = place_of(folder, manifest, MODEL)
     ids = np.array([tokens.start, tokens.size - 1, tokens.separator], np.int64)

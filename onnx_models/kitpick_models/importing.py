@@ -131,11 +131,7 @@ def _written(wanted: Import, folder: SentenceFolder, model: Path) -> Imported:
 
 
 def _reading(wanted: Import, folder: SentenceFolder, answer: _GraphAnswer, padding: int) -> EncoderReading:
-    """How texts become vectors: as the import says, else as the folder does.
-
-    Raises:
-        UnusableFolder: neither says how the vectors of tokens become one.
-    """
+    """How texts become vectors: as the import says, else as the folder does."""
     pooling = wanted.pooling or folder.pooling(whole=answer.whole)
     if pooling is None or (pooling == "none") != answer.whole:
         unsaid = _IN_ITS_GRAPH if answer.whole else _POOLING_UNSAID
@@ -171,11 +167,7 @@ def _manifest(
 
 
 def _checked(model: Path, manifest: Manifest) -> str:
-    """Runs the model, stores its answers beside it, and says who it is.
-
-    Raises:
-        ModelError: it does not run, or not as an encoder must.
-    """
+    """Runs the model, stores its answers beside it, and says who it is."""
     write_manifest(model, manifest)
     encoder = load_encoder(model)
     vectors = _vectors(encoder, model)
@@ -210,11 +202,7 @@ def _require_room(encoder: Encoder, model: Path) -> None:
 
 
 def _answer(folder: SentenceFolder, graph: bytes, tokenizer: bytes) -> _GraphAnswer:
-    """Runs one text, and looks which output is the vector of a text, or of its tokens.
-
-    Raises:
-        ModelError: it does not run, or answers neither.
-    """
+    """Runs one text, and looks which output is the vector of a text, or of its tokens."""
     tokens = _tokens(folder, tokenizer)
     ids = Row(*singles(tokens, TEXTS[:1], 16)[0])
     given = dict(zip(_INPUTS, feeds([ids], len(ids.ids)), strict=True))

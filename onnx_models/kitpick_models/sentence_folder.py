@@ -77,14 +77,13 @@ class Prefixes(msgspec.Struct, frozen=True):
 
 
 class SentenceFolder:
-    """The files of an encoder. Each is read when it is asked for."""
+    """The files of an encoder. Each is read when it is asked for.
+
+    Methods raise `UnusableFolder` where one is missing or broken, or says what cannot be done here.
+    """
 
     def __init__(self, folder: Path, file: str = "") -> None:
-        """`file` is the graph, within the folder; empty where there is only one.
-
-        Raises:
-            UnusableFolder: no folder, no graph, several, or one that cannot be used.
-        """
+        """`file` is the graph, within the folder; empty where there is only one."""
         if not folder.is_dir():
             raise UnusableFolder(folder, "no such folder", "name a folder that holds an encoder")
         self.folder = folder
@@ -97,11 +96,7 @@ class SentenceFolder:
         return self._config.name or self.folder.resolve().name
 
     def graph_bytes(self) -> bytes:
-        """The graph.
-
-        Raises:
-            UnusableFolder: it is not there as a whole.
-        """
+        """The graph."""
         data = _whole(self.graph)
         try:
             elsewhere = keeps_weights_elsewhere(data)
@@ -113,11 +108,7 @@ class SentenceFolder:
         return data
 
     def tokenizer_bytes(self) -> bytes:
-        """The content of `tokenizer.json`.
-
-        Raises:
-            UnusableFolder: there is none, or it is something else under that name.
-        """
+        """The content of `tokenizer.json`."""
         places = [place / TOKENIZER for place in (self.folder, self.graph.parent)]
         found = next((place for place in places if place.is_file()), None)
         if found is None:
@@ -132,9 +123,6 @@ class SentenceFolder:
         """How the vectors of tokens become one; None where no file says it.
 
         It needs none where the graph answers with the vector of a `whole` text itself, after all modules.
-
-        Raises:
-            UnusableFolder: in a way that is not known here, or by modules that are not in the graph.
         """
         if whole:
             return "none"
@@ -229,11 +217,7 @@ class SentenceFolder:
         return f", only {found}" if found else ""
 
     def _read(self, name: str, kind: type[File]) -> File | None:
-        """A file of settings; None where there is none.
-
-        Raises:
-            UnusableFolder: it cannot be read.
-        """
+        """A file of settings; None where there is none."""
         path = self.folder / name
         if not path.is_file():
             return None
@@ -244,11 +228,7 @@ class SentenceFolder:
 
 
 def _whole(path: Path) -> bytes:
-    """The content of a file.
-
-    Raises:
-        UnusableFolder: it cannot be read, or a clone left it out.
-    """
+    """The content of a file."""
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -62,11 +62,7 @@ class ToolRetSource:
         self._folder = folder
 
     def read(self) -> Iterator[ApiDocument | DeadLetter]:
-        """Every tool once, in the order of the files.
-
-        Raises:
-            InvalidDataset: no file of tools, or a broken one.
-        """
+        """Every tool once, in the order of the files."""
         for path in _files(self._folder, "tools"):
             for tool in read_json_lines(path, _ToolRetTool):
                 yield read_tool(self.name, tool.id, _parsed(tool.doc or tool.documentation))

@@ -113,9 +113,6 @@ def slide(items: Sequence[Item], size: int, step: int, rank: RankWindows[Item]) 
     window. Windows that cannot influence each other (`step` = `size`) are handed over together.
 
     A window has `size` items, at least 1, and moves by `step`, 1 to `size`; a shorter list is one window.
-
-    Raises:
-        ValueError: a step out of range.
     """
     order = list(items)
     for group in _independent(window_starts(len(order), size, step), size):
@@ -159,12 +156,7 @@ class PassOrder(msgspec.Struct, frozen=True):
 
 
 def permute(meter: CallMeter, query: str, texts: Mapping[str, str], windows: Windows) -> PassOrder:
-    """One pass of the sliding window over texts by id. A window without an answer in it stays as it is.
-
-    Raises:
-        CallFailed: a call brought no answer, or a cap is reached.
-        ValueError: a step that no pass can be made with.
-    """
+    """One pass of the sliding window over texts by id. A window without an answer in it stays as it is."""
     outcomes: list[ReadOutcome] = []
     seen = {key: sanitise(text, windows.characters) for key, text in texts.items()}
 
@@ -200,11 +192,7 @@ _TOKENS_BESIDE = 32
 
 
 def ask_order(meter: CallMeter, query: str, texts: Sequence[str]) -> ModelOrder:
-    """The order of the texts by the model. A call whose answer has no order is repeated while allowed.
-
-    Raises:
-        CallFailed: there is no answer, or a cap is reached.
-    """
+    """The order of the texts by the model. A call whose answer has no order is repeated while allowed."""
     messages = order_messages(query, texts)
     max_tokens = _TOKENS_A_NUMBER * len(texts) + _TOKENS_BESIDE
     while True:
