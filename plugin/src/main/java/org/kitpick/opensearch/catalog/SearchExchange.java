@@ -54,11 +54,8 @@ final class SearchExchange extends TimedExchange<RescoreAnswer> {
   /**
    * A conversation that has not begun.
    *
-   * @param call what the service is asked
-   * @param leftMillis how long there is still time
    * @param fullTime whether that is all the time that this node gives
    * @param written makes a search of a body that the service wrote
-   * @param search runs searches in the context of the user's
    */
   SearchExchange(
       SearchCall call,

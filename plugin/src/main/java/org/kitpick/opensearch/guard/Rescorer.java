@@ -169,8 +169,6 @@ public final class Rescorer {
   /**
    * One call. Cancelling the future aborts it.
    *
-   * @param path of the service's
-   * @param body as it is sent
    * @param held bytes of what it was made from, which stays until the answer
    * @param read makes an answer of its body, or throws {@link InvalidAnswer}
    * @param fullTime whether the call has all the time that this node gives. Where it has less, a

@@ -95,7 +95,6 @@ public final class WaitingLine {
   /**
    * A search that was let in ended, with an answer or with a failure.
    *
-   * @param nanos that it took
    * @param alone whether no other was under way when it began
    */
   synchronized void ended(long nanos, boolean alone, Throwable failure) {

@@ -16,9 +16,7 @@ import javax.net.ssl.TrustManagerFactory;
  * folder.
  *
  * @param truststore file of certificates; empty: what the JDK trusts
- * @param truststorePassword of that file; may be empty
  * @param keystore file of the node's own certificate and key; empty: none is shown
- * @param keystorePassword of that file and its key
  */
 public record TlsStores(
     String truststore, String truststorePassword, String keystore, String keystorePassword) {

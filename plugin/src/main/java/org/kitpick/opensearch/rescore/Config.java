@@ -7,8 +7,6 @@ import org.opensearch.ingest.ConfigurationUtils;
 /**
  * What a pipeline says about its {@code kitpick} processor.
  *
- * @param options defaults for the requests that pass through it
- * @param names which field says what
  * @param maxFetched documents that one search may fetch because the service asks for them
  */
 record Config(Options options, FieldNames names, int maxFetched) {

@@ -9,16 +9,10 @@ import org.opensearch.ingest.ConfigurationUtils;
  * Which fields of a hit say what. The defaults are those of an index that kitpick has made.
  *
  * @param text joined by newlines, those that are there
- * @param category the coarse shelf
- * @param tool the group of APIs
- * @param api the API's name
  * @param toolKey what {@code need.apis_of_tools} names
  * @param vector the {@code knn_vector} that is searched; empty: no neighbours are
  * @param storedVector where a hit holds its vector, as numbers or base64; empty: none is sent
- * @param deprecated a boolean
  * @param effect unknown, read, write or destructive
- * @param needs what a caller must have found before
- * @param gives what an answer holds
  */
 record FieldNames(
     List<String> text,

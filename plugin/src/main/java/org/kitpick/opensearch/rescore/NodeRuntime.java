@@ -20,16 +20,11 @@ import org.opensearch.core.xcontent.NamedXContentRegistry;
 /**
  * What every processor of a node shares.
  *
- * @param rescorer the guarded service
- * @param statistics of this node
  * @param search runs searches on this node as whoever the thread context says
- * @param threadContext to restore that
  * @param executor threads of the plugin's own: nothing here runs on a transport thread
- * @param enabled the cluster's switch
  * @param deadlineMillis the longest that a search may be held up
  * @param maxWindow the most hits of a search that are rescored
  * @param models behind the vectors of this cluster's indexes
- * @param log what an operator reads
  * @param cluster aliases and their filters, and the name of this node
  * @param registry knows the queries of all plugins
  */

@@ -9,14 +9,10 @@ import org.opensearch.ingest.ConfigurationUtils;
  * What a pipeline sets as default and a request may say otherwise, in {@code ext.kitpick}. Null:
  * not said.
  *
- * @param query what was asked, in words
  * @param queryPath where in the search body it stands, e.g. {@code query.match.title.query}
  * @param profile name of a profile (String) or its stages (Map)
  * @param vectorModel identity of the model that made query and document vectors
- * @param k at most this many hits come back
- * @param window how many first-stage hits are rescored
  * @param deadlineMillis for everything this plugin does; the node's own deadline is the upper bound
- * @param onFailure what to answer where rescoring fails
  * @param rounds how often documents are fetched that the service asks for
  * @param explain whether the ext says for each hit why it stands where it does
  * @param trace whether the ext says what every stage of the rescorer did

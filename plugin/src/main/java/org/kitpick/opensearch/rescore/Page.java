@@ -10,8 +10,6 @@ import org.opensearch.search.pipeline.PipelineProcessingContext;
 /**
  * What the user asked for, before the window made it more.
  *
- * @param from first hit of the page
- * @param size hits on the page
  * @param window how many hits are to be rescored; null where no window processor says it
  * @param widened whether the request was changed to bring the whole window
  * @param away why it was not, where the service could not have ranked it; null: it could, or the

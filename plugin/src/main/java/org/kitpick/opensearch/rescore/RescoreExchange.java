@@ -28,9 +28,6 @@ final class RescoreExchange extends TimedExchange<Ranking> {
    * One search to be rescored.
    *
    * @param firstCall the call before anything was fetched
-   * @param documents the window
-   * @param need how further documents are searched for
-   * @param rounds how often
    * @param maxFetched how many, all rounds together
    * @param left milliseconds until its deadline
    * @param fullTime whether that is all the time that pipeline and node give

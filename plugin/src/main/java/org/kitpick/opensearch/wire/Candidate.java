@@ -6,19 +6,13 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * A document as the rescorer sees it.
+ * A document as the rescorer sees it. Category, tool and API are empty where they are unknown.
  *
  * @param id comes back in the answer; unique within one call
- * @param category the coarse shelf, empty where unknown
- * @param tool the group of APIs, empty where unknown
- * @param api the API's name, empty where unknown
- * @param text what the document says, never null
  * @param vector float32 values, little-endian, as base64; null where there are none
  * @param place null for a document that was fetched because the rescorer asked for it
- * @param deprecated whether the document says so
  * @param effect null where the document says nothing the protocol knows
  * @param needs what a caller must have found before, as the document holds it
- * @param gives what an answer holds, likewise
  */
 public record Candidate(
     String id,

@@ -7,7 +7,6 @@ import java.util.List;
  *
  * @param tools keys of the tools of which all APIs are wanted
  * @param vector the point whose neighbours are wanted; null for none
- * @param k how many neighbours
  */
 public record Need(List<String> tools, float[] vector, int k) {
 

@@ -11,8 +11,6 @@ import java.util.Set;
  * Body of the answer to {@code POST /v1/rescore}, checked: it ranks only what it was asked about,
  * each once.
  *
- * @param profile the profile that ran
- * @param results best first
  * @param need what would improve the list; empty where nothing would
  * @param totalMillis time spent inside the service
  * @param notes what the response's ext repeats: {@code query_kind}, {@code abstained}, …

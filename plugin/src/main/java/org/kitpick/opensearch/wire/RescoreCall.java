@@ -12,15 +12,12 @@ import org.opensearch.core.common.bytes.BytesReference;
 /**
  * Body of {@code POST /v1/rescore}.
  *
- * @param query what was asked, in words
  * @param profile name of a profile (String) or its stages (Map); null for the service's default
  * @param vector the query's vector as base64, or null
  * @param vectorModel identity of the model that made the vectors, or null
- * @param candidates the window of the first stage
  * @param fetched documents that an earlier answer asked for
  * @param completeTools keys of the tools of which every visible API is among the documents
  * @param passages whether long texts are read by their passage nearest to the query
- * @param explain whether the answer says what every stage did
  */
 public record RescoreCall(
     String query,

@@ -18,15 +18,12 @@ import java.util.zip.GZIPOutputStream;
 /**
  * Body of {@code POST /v1/search}.
  *
- * @param query what is wanted, in words
  * @param index name of the catalog's live index
  * @param committed the query for the documents of its committed state
  * @param k how many hits the user wants, earlier pages included
  * @param tenant whose documents are visible; empty for no tenant
- * @param principals who asks
  * @param filter what every document must match; null for nothing
  * @param profile name of a profile (String) or its stages (Map); null for the service's default
- * @param explain whether the answer says what every stage did
  */
 public record SearchCall(
     String query,
