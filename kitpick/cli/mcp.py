@@ -17,6 +17,7 @@ from kitpick.cli.console import ERR, OneLine, note
 from kitpick.cli.options import CatalogOption, ProfileOption, TenantOption
 from kitpick.mcp.clients import ClientConfig, McpClient, absolute_catalog, client_config
 from kitpick.settings import Settings
+from kitpick_engines.opening import without_secrets
 from kitpick_foundation.errors import InvalidSetting, MissingExtra
 from kitpick_foundation.installation import is_temporary, requirement
 
@@ -122,7 +123,8 @@ def mcp(
     read = read_config(config)
     local = Caller("local", tenant=tenant, principals=tuple(principal or ()), may_call=True)
     with Catalog.open(catalog or read.catalog or None) as opened:
-        logging.getLogger("kitpick.mcp").info("catalog %s", _opened(opened.engine.url))
+        shown = absolute_catalog(without_secrets(opened.engine.url))
+        logging.getLogger("kitpick.mcp").info("catalog %s", shown)
         if (absent := absence_of(opened)) is not None:
             note(str(absent))
         server = CatalogServer(opened, read, local, profile)
@@ -134,11 +136,3 @@ def mcp(
 
 def _tell(url: str) -> None:
     ERR.print(f"kitpick mcp serves {url}", soft_wrap=True)
-
-
-def _opened(url: str) -> str:
-    """The catalog that was opened: its file with the whole path, a server without its credentials."""
-    if url.startswith("sqlite:"):
-        return f"sqlite:{Path(url.removeprefix('sqlite:')).absolute()}"
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if rest else url

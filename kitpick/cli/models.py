@@ -39,16 +39,12 @@ models = typer.Typer(
     help="Lists, verifies, exports and trains models.", no_args_is_help=True, add_completion=False
 )
 
-RecipeOption = Annotated[
-    str, typer.Option("--recipe", help="Name of a shipped cross-encoder recipe, or a .toml file.")
-]
 RunOption = Annotated[
     Path | None, typer.Option("--run", help="Folder for checkpoints. Default: OUT.run, beside the model.")
 ]
 HoldoutOption = Annotated[
     float, typer.Option("--holdout", min=0.05, max=0.5, help="Share of the requests kept aside to validate.")
 ]
-NameArgument = Annotated[str, typer.Argument(help="Name or folder of a model.", metavar="NAME")]
 
 
 def run_beside(out: Path) -> Path:
@@ -93,7 +89,9 @@ def verify_command(
 
 
 @models.command("card")
-def card_command(name: NameArgument) -> None:
+def card_command(
+    name: Annotated[str, typer.Argument(help="Name or folder of a model.", metavar="NAME")],
+) -> None:
     """Shows the card of a model: data, licences, results, limits."""
     text = card(read_manifest(find_model(name)))
     if OUT.is_terminal:
@@ -275,7 +273,9 @@ def distill(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new model.")],
     catalog: CatalogOption = None,
-    recipe: RecipeOption = "own-reranker",
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Name of a shipped cross-encoder recipe, or a .toml file.")
+    ] = "own-reranker",
     run: RunOption = None,
     holdout: HoldoutOption = 0.2,
     candidates: Annotated[

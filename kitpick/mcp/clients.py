@@ -72,7 +72,7 @@ def own_command() -> tuple[str, ...]:
     return (found,) if found else (sys.executable, "-c", "from kitpick.cli import main; main()")
 
 
-def absolute_catalog(url: str) -> str:
-    """A catalog's URL that means the same in every folder."""
+def absolute_catalog(url: str, folder: Path = Path()) -> str:
+    """A catalog's URL that means the same in every folder; a relative path counts from this one."""
     path = sqlite_path(url)
-    return url if path is None else f"sqlite:{path.absolute()}"
+    return url if path is None else f"sqlite:{(folder / path).absolute()}"

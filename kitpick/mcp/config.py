@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from kitpick.mcp.client_files import is_client_file, read_client_file
+from kitpick.mcp.clients import absolute_catalog
 from kitpick.mcp.errors import InvalidMcpConfig
 from kitpick_engines.contract import Filter
 from kitpick_engines.document import Effect
-from kitpick_engines.opening import sqlite_path
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.text_files import read_text
 from kitpick_ingest.approvals import Approvals
@@ -150,18 +150,12 @@ def _beside(config: McpConfig, folder: Path) -> McpConfig:
     """The configuration with paths that do not depend on where this process was started."""
     lock = config.lock and folder / config.lock.expanduser()
     issuers = tuple(issuer.beside(folder) for issuer in config.issuers)
-    catalog = catalog_beside(config.catalog, folder)
+    catalog = absolute_catalog(config.catalog, folder)
     upstreams = tuple(
         replace(each, cwd=str(folder / Path(each.cwd).expanduser())) if each.cwd else each
         for each in config.upstreams
     )
     return replace(config, catalog=catalog, lock=lock, issuers=issuers, upstreams=upstreams)
-
-
-def catalog_beside(url: str, folder: Path) -> str:
-    """The URL of a catalog; a relative path of a file counts from the folder."""
-    path = sqlite_path(url)
-    return url if path is None else f"sqlite:{folder / path}"
 
 
 def _check(config: McpConfig, where: str) -> None:
