@@ -108,7 +108,7 @@ class IntentStore:
             connection.executemany("INSERT OR REPLACE INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
             if by.client:
                 _forget(connection, "tenant = ? AND client = ?", (by.tenant, by.client), MAX_PER_CLIENT)
-                _forget_most(connection, by.tenant, MAX_PER_TENANT)
+                _forget(connection, "tenant = ? AND client <> ''", (by.tenant,), MAX_PER_TENANT)
 
     def remove(self, api: str) -> None:
         """Removes every sample of an API."""
@@ -264,30 +264,17 @@ def require_empty_log(connection: sqlite3.Connection, where: Path | str) -> None
 
 
 def _forget(connection: sqlite3.Connection, whose: str, given: tuple[str, ...], keep: int) -> None:
-    oldest = f"SELECT tenant, client, request, api FROM intents WHERE {whose} ORDER BY at DESC, request"  # noqa: S608 - `whose` is a literal
-    connection.execute(
-        f"DELETE FROM intents WHERE (tenant, client, request, api) IN ({oldest} LIMIT -1 OFFSET {keep})",  # noqa: S608 - as above
-        given,
-    )
-
-
-def _forget_most(connection: sqlite3.Connection, tenant: str, keep: int) -> None:
-    """Removes what clients of a tenant said beyond so much: the oldest of the callers that have most."""
-    whose = "tenant = ? AND client <> ''"
-    (count,) = connection.execute(f"SELECT count(*) FROM intents WHERE {whose}", (tenant,)).fetchone()  # noqa: S608 - a literal
+    """Removes what clients said beyond so many rows: the oldest of the callers that have most."""
+    rows = f"intents WHERE {whose}"  # a literal, as all that stands in these queries
+    (count,) = connection.execute(f"SELECT count(*) FROM {rows}", given).fetchone()  # noqa: S608
     if count <= keep:
         return
-    caller = "substr(client, 1, instr(client || '/', '/') - 1)"
-    aged = (
-        f"SELECT tenant, client, request, api, at, row_number() OVER (PARTITION BY {caller} "  # noqa: S608 - literals
-        f"ORDER BY at DESC, request) AS age FROM intents WHERE {whose}"
-    )
-    oldest = (
-        f"SELECT tenant, client, request, api FROM ({aged}) ORDER BY age, at DESC, request LIMIT -1 OFFSET ?"  # noqa: S608 - as above
-    )
+    key, caller = "tenant, client, request, api", "substr(client, 1, instr(client || '/', '/') - 1)"
+    age = f"row_number() OVER (PARTITION BY {caller} ORDER BY at DESC, request) AS age"
+    oldest = f"SELECT {key} FROM (SELECT {key}, at, {age} FROM {rows}) ORDER BY age, at DESC, request"  # noqa: S608
     connection.execute(
-        f"DELETE FROM intents WHERE (tenant, client, request, api) IN ({oldest})",  # noqa: S608 - as above
-        (tenant, keep),
+        f"DELETE FROM intents WHERE ({key}) IN ({oldest} LIMIT -1 OFFSET ?)",  # noqa: S608
+        (*given, keep),
     )
 
 
