@@ -75,7 +75,7 @@ class Score(msgspec.Struct, frozen=True):
     def evidence(self, probability: float = 0.5) -> float:
         """How many times likelier than under `probability` the score is under the mixture, at most e^700.
 
-        That is, of a decided answer to fall to the candidate, in (0, 1).
+        `probability` is that of a decided answer to fall to the candidate, in (0, 1).
         """
         mixture = math.lgamma(self.candidate + 1) + math.lgamma(self.baseline + 1)
         mixture -= math.lgamma(self.decided + 2)

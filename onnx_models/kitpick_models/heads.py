@@ -97,7 +97,7 @@ class ListRanker:
         """Log-odds that a list needs above what is typical of a catalog's unanswerable requests, or None."""
 
     def _try_out(self, path: Path) -> None:
-        """Runs the graph once: a damaged model is one that gives something else than a number a candidate."""
+        """Runs the graph once: it must read these features, and give one number for each candidate."""
         try:
             found = self._session.run([np.zeros((2, len(self.features)), np.float32)]).size
         except Exception as error:  # of onnxruntime

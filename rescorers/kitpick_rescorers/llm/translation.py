@@ -40,7 +40,7 @@ def in_english(
 ) -> tuple[str, tuple[Degradation, ...]]:
     """The request in English; as it is, with the reason, where that fails.
 
-    No model is one that is not configured.
+    `model` is None where none is configured.
     """
     if model is None:
         return request, (_left("no language model is configured: set KITPICK_LLM_URL"),)

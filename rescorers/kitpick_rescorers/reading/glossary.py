@@ -153,8 +153,8 @@ def _meant(word: str, language: str, *, whole: bool = False) -> str:
 def known_stem(word: str, language: str, *, whole: bool = False, shared: bool = False) -> tuple[str, str]:
     """The longest stem with which a word begins, and its English word; both empty if none is known.
 
-    Only the whole word counts, or two together, where it must be `whole`; of a `shared` glossary only stems
-    that stand in the one of all languages. The word is folded.
+    The word is folded. With `whole` only the whole word counts, or two together; with `shared` only stems of
+    the glossary of all languages.
     """
     stems = _stems(language, shared=shared)
     for length in range(len(word), max(0, len(word) - 1 - _MOST_ENDING), -1):
