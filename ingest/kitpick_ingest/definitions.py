@@ -181,11 +181,13 @@ def render_definitions(
     ]
 
 
+def _named(name: str, document: ApiDocument, most: int | None = None) -> JsonObject:
+    """Name and description, which is left out where it is empty."""
+    return {"name": name} | ({"description": text} if (text := document.description[:most]) else {})
+
+
 def _openai(name: str, document: ApiDocument) -> JsonObject:
-    function: JsonObject = {"name": name}
-    if document.description:
-        function["description"] = document.description[:_MAX_OPENAI_DESCRIPTION]
-    function["parameters"] = input_schema(document)
+    function = _named(name, document, _MAX_OPENAI_DESCRIPTION) | {"parameters": input_schema(document)}
     if isinstance(strict := native_definition(document).get("strict"), bool):
         function["strict"] = strict
     return {"type": "function", "function": function}
@@ -197,21 +199,16 @@ def _responses(name: str, document: ApiDocument) -> JsonObject:
 
 
 def _anthropic(name: str, document: ApiDocument) -> JsonObject:
-    described = {"description": document.description} if document.description else {}
-    return {"name": name, **described, "input_schema": input_schema(document)}
+    return _named(name, document) | {"input_schema": input_schema(document)}
 
 
 def _gemini(name: str, document: ApiDocument) -> JsonObject:
-    described = {"description": document.description} if document.description else {}
-    return {"name": name, **described, "parametersJsonSchema": input_schema(document)}
+    return _named(name, document) | {"parametersJsonSchema": input_schema(document)}
 
 
 def _mcp(name: str, document: ApiDocument) -> JsonObject:
     native = native_definition(document)
-    tool: JsonObject = {"name": name}
-    if document.description:
-        tool["description"] = document.description
-    tool["inputSchema"] = input_schema(document)
+    tool = _named(name, document) | {"inputSchema": input_schema(document)}
     if "inputSchema" in native:
         kept = ("title", "outputSchema", "annotations")
         return tool | {key: native[key] for key in kept if native.get(key) is not None}

@@ -50,12 +50,10 @@ def find_files(path: Path, suffixes: frozenset[str]) -> list[FoundFile]:
     if not kept:
         what = "holds no" if path.is_dir() else "matches no"
         raise SourceError(str(path), f"{what} file with suffix {', '.join(sorted(suffixes))}")
-    return [FoundFile(file, _place(file, root), problem_of(file, inside)) for file in kept]
-
-
-def _place(file: Path, root: Path) -> tuple[str, ...]:
-    """The path below a folder, in text that every engine can hold."""
-    return tuple(map(storable, file.relative_to(root).parts))
+    return [
+        FoundFile(file, tuple(map(storable, file.relative_to(root).parts)), problem_of(file, inside))
+        for file in kept
+    ]
 
 
 def problem_of(file: Path, folder: Path) -> str:

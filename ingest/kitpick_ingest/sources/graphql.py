@@ -102,7 +102,7 @@ class _Operation:
         name = as_string(field.get("name"))
         if not name:
             raise BadEntry("a field without a name")
-        inputs = [each for each in map(as_object, as_list(field.get("args"))) if as_string(each.get("name"))]
+        inputs = _with_names(field.get("args"))
         parameters = tuple(map(_parameter, inputs))
         schemas = map(_input, inputs)
         deprecated = field.get("isDeprecated") is True
@@ -135,12 +135,14 @@ def _part(given: JsonObject) -> JsonObject | None:
         return {"type": "string", "enum": values}
     if given.get("kind") != "INPUT_OBJECT":
         return None
-    fields = [
-        each for each in map(as_object, as_list(given.get("inputFields"))) if as_string(each.get("name"))
-    ]
+    fields = _with_names(given.get("inputFields"))
     required = [as_string(each["name"]) for each in fields if _required(each)]
     properties = {as_string(each["name"]): _input(each) for each in fields}
     return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+
+
+def _with_names(given: object) -> list[JsonObject]:
+    return [each for each in map(as_object, as_list(given)) if as_string(each.get("name"))]
 
 
 def _input(given: JsonObject) -> JsonObject:
