@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import httpx2
@@ -32,15 +32,12 @@ class _Page(BaseModel):
     ttl_ms: int = Field(default=0, alias="ttlMs")
 
 
-class _PagedList:
+class _PagedList(NamedTuple):
     """What a list has on all its pages, as it came: the SDK's models drop what they do not know."""
 
-    def __init__(
-        self, method: str, request: Callable[..., Any], change: Callable[[dict[str, Any]], Any]
-    ) -> None:
-        self.method = method
-        self._request = request
-        self._change = change
+    method: str
+    request: Callable[..., Any]
+    change: Callable[[dict[str, Any]], Any]
 
     async def read(self, connection: Connection, settings: LiveSettings) -> tuple[list[bytes], float]:
         """Entries in the server's order, and the seconds for which it says that they hold, 0 for none.
@@ -63,8 +60,8 @@ class _PagedList:
         cursor, size, seconds = None, 0, float("inf")
         for _ in range(settings.max_pages):
             params = mcp_types.PaginatedRequestParams(cursor=cursor)
-            page = await connection.client.session.send_request(self._request(params=params), _Page)
-            entries = [_compact(self._change(e) if isinstance(e, dict) else e) for e in page.listed]
+            page = await connection.client.session.send_request(self.request(params=params), _Page)
+            entries = [_compact(self.change(e) if isinstance(e, dict) else e) for e in page.listed]
             listed += entries
             cursor = page.next_cursor
             size += sum(map(len, entries)) + len(cursor or "")

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -115,26 +116,26 @@ class McpLiveSource:
         return SourceError(self._endpoint.where, reason, cure)
 
 
+@dataclass
 class ListedTools:
     """A complete listing as a source."""
 
-    def __init__(self, name: str, where: str, listing: Listing) -> None:
-        self.name = name
-        self._where = where
-        self._listing = listing
+    name: str
+    where: str
+    listing: Listing
 
     def read(self) -> Iterator[Converted]:
         """Documents in the server's order; dead letters for what is no tool, and for parts that failed."""
-        listing = self._listing
+        listing = self.listing
         server = McpServer(
             self.name, listing.server or self.name, version=listing.version, about=about(listing.instructions)
         )
         entries = (
-            Entry(within(self._where, "tools", index), tool) for index, tool in enumerate(listing.tools)
+            Entry(within(self.where, "tools", index), tool) for index, tool in enumerate(listing.tools)
         )
         yield from documents(self.name, entries, lambda entry: tool_document(entry, server))
         for part in listing.failed:
-            yield DeadLetter(self.name, within(self._where, part.method), part.reason)
+            yield DeadLetter(self.name, within(self.where, part.method), part.reason)
 
 
 def _latest(listings: queue.Queue[Listing]) -> Listing | None:

@@ -7,6 +7,7 @@ skipped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -94,13 +95,13 @@ class McpRegistrySource(PathSource):
         )
 
 
+@dataclass
 class McpRegistryPages:
     """The servers of a registry behind a URL, page by page as its `nextCursor` says."""
 
-    def __init__(self, url: str, name: str, fetch: Fetch) -> None:
-        self.name = name
-        self._url = url
-        self._fetch = fetch
+    url: str
+    name: str
+    fetch: Fetch
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the registry.
@@ -117,7 +118,7 @@ class McpRegistryPages:
 
         cursor = ""
         while True:
-            yield from self._fetch(_with_cursor(self._url, cursor), opened).read()
+            yield from self.fetch(_with_cursor(self.url, cursor), opened).read()
             cursor = pages[-1].cursor
             if not cursor:
                 return

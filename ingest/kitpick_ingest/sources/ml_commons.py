@@ -11,6 +11,7 @@ import re
 import ssl
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException, HTTPResponse
 from typing import Any, NamedTuple
@@ -74,29 +75,23 @@ class MlCommonsFile(PathSource):
         yield from _listed(self.name, str(self.path), read_file(self.path))
 
 
+@dataclass
 class MlCommonsSource:
-    """The tools that a cluster lists.
+    """The tools that a cluster lists."""
 
-    Args:
-        place: where they are listed.
-        name: owner of the documents.
-        live: limits.
-    """
-
-    def __init__(self, place: ClusterTools, name: str, live: LiveSettings) -> None:
-        self.name = name
-        self._place = place
-        self._live = live
+    place: ClusterTools
+    name: str
+    live: LiveSettings
 
     def read(self) -> Iterator[Converted]:
         """Documents in the order of the list."""
-        yield from _listed(self.name, self._place.url, self._fetched())
+        yield from _listed(self.name, self.place.url, self._fetched())
 
     def _fetched(self) -> bytes:
-        where = self._place.url
-        most, until = self._live.max_answer_bytes, time.monotonic() + self._live.total_seconds
+        where = self.place.url
+        most, until = self.live.max_answer_bytes, time.monotonic() + self.live.total_seconds
         try:
-            with self._place.opened(self._live.request_seconds) as answer:
+            with self.place.opened(self.live.request_seconds) as answer:
                 return read_bounded(lambda: answer.read1(_CHUNK), most, until)
         except MoreThanBound:
             raise SourceError(where, f"the answer is larger than {most:,} bytes") from None

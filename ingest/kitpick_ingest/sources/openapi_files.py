@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,28 +27,22 @@ _IDENTIFIERS = tuple(word.encode() for word in IDENTIFIERS)
 _LEVEL: msgspec.json.Decoder[_Level] = decoder_of(_Level)
 
 
+@dataclass
 class Specification:
-    """A parsed description, or a part of one.
+    """A parsed description, or a part of one."""
 
-    Attributes:
-        where: the file, for positions.
-        tree: the whole of it.
-        repeated: places of keys that stand more than once in one object.
-        size: bytes of the file.
-        named: whether it may hold identifiers, see `IDENTIFIERS`.
-    """
-
-    def __init__(
-        self, where: str, tree: JsonObject, data: bytes | None, repeated: list[tuple[str, ...]]
-    ) -> None:
-        self.where = where
-        self.tree = tree
-        self.repeated = repeated
-        self.size = 0
-        self.named = True
-        self._levels: dict[tuple[str, ...], _Level] = {}
-        if data is not None:
-            self._levels[()] = parse(data, where, dict[str, msgspec.Raw])
+    where: str
+    """The file, for positions."""
+    size: int
+    """Bytes of the file."""
+    named: bool
+    """Whether it may hold identifiers, see `IDENTIFIERS`."""
+    tree: JsonObject
+    """The whole of it."""
+    repeated: list[tuple[str, ...]]
+    """Places of keys that stand more than once in one object."""
+    levels: dict[tuple[str, ...], _Level] = field(default_factory=dict)
+    """Objects and lists of a JSON file as they stand there, by place; empty for YAML."""
 
     @property
     def info(self) -> JsonObject:
@@ -60,7 +56,7 @@ class Specification:
 
     def text(self, place: tuple[str, ...], value: object) -> bytes:
         """The value at a place of the tree: the bytes that a JSON file has there, else rendered as JSON."""
-        if not self._levels:
+        if not self.levels:
             return msgspec.json.encode(value)
         return bytes(self._raw(place))
 
@@ -69,9 +65,9 @@ class Specification:
         return around[int(key)] if isinstance(around, list) else around[key]
 
     def _level(self, place: tuple[str, ...]) -> _Level:
-        if place not in self._levels:
-            self._levels[place] = _LEVEL.decode(self._raw(place))
-        return self._levels[place]
+        if place not in self.levels:
+            self.levels[place] = _LEVEL.decode(self._raw(place))
+        return self.levels[place]
 
 
 class Description:
@@ -184,10 +180,11 @@ class NoDescription(SourceError):
 
 def _parsed(path: Path, where: str, limit: int) -> Specification:
     data = read_file(path, limit)
-    parsed = _json(data, where) if _is_json(data, path) else _yaml(data, where, limit)
-    parsed.size = len(data)
-    parsed.named = any(word in data for word in _IDENTIFIERS)
-    return parsed
+    made = partial(Specification, where, len(data), any(word in data for word in _IDENTIFIERS))
+    if _is_json(data, path):
+        tree, repeated = parse(data, where, dict[str, Any]), repeated_keys(data)
+        return made(tree, repeated, {(): parse(data, where, dict[str, msgspec.Raw])})
+    return made(*_yaml(data, where, limit))
 
 
 def _is_json(data: bytes, path: Path) -> bool:
@@ -203,11 +200,7 @@ def _is_json(data: bytes, path: Path) -> bool:
     return True
 
 
-def _json(data: bytes, where: str) -> Specification:
-    return Specification(where, parse(data, where, dict[str, Any]), data, repeated_keys(data))
-
-
-def _yaml(data: bytes, where: str, limit: int) -> Specification:
+def _yaml(data: bytes, where: str, limit: int) -> tuple[JsonObject, list[tuple[str, ...]]]:
     repeated: list[tuple[str, ...]] = []
     try:
         tree = parse_yaml(data, limit, repeated=repeated)
@@ -215,7 +208,7 @@ def _yaml(data: bytes, where: str, limit: int) -> Specification:
         raise SourceError(where, str(error)) from error
     if not isinstance(tree, dict):
         raise SourceError(where, "is not an OpenAPI description: it must be a mapping")
-    return Specification(where, tree, None, repeated)
+    return tree, repeated
 
 
 def _version(tree: JsonObject) -> str:
