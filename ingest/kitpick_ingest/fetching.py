@@ -6,6 +6,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import BinaryIO
@@ -75,45 +76,37 @@ class _Members:
             chunk = self._packed.unconsumed_tail or self._packed.unused_data
 
 
+@dataclass
 class RemoteFileSource:
-    """A file behind a URL, downloaded for each reading and not kept, and read by the reader of its kind.
+    """A file behind a URL, downloaded for each reading and not kept, and read by the reader of its kind."""
 
-    Args:
-        url: `http://…` or `https://…`.
-        name: owner of the documents.
-        open_file: opens the source of the fetched file, whose name is that of the URL's path.
-        settings: limits and headers.
-    """
-
-    def __init__(
-        self, url: str, name: str, open_file: Callable[[Path], Source], settings: LiveSettings | None = None
-    ) -> None:
-        self.name = name
-        self._url = url
-        self._open_file = open_file
-        self._settings = settings or LiveSettings()
+    url: str
+    name: str
+    open_file: Callable[[Path], Source]
+    """Opens the source of the fetched file, whose name is that of the URL's path."""
+    settings: LiveSettings
 
     def read(self) -> Iterator[Converted]:
         """Documents of the fetched file; positions of dead letters name the URL."""
-        where = shown_url(self._url)
+        where = shown_url(self.url)
         with tempfile.TemporaryDirectory(prefix="kitpick-") as folder:
             path = Path(folder, Path(where).name)
             page = self._fetch(path, where)
             try:
-                yield from _relocated(self._open_file(path), str(path), where)
+                yield from _relocated(self.open_file(path), str(path), where)
             except SourceError as error:
                 what, cure = error.what.replace(str(path), where), _A_PAGE if page else error.cure
                 raise SourceError(error.where.replace(str(path), where), what, cure) from error
 
     def _fetch(self, path: Path, where: str) -> bool:
         """Whether it is a page for people, by what its server says."""
-        request = Request(self._url)  # noqa: S310 - http or https, see `open_source`
-        for header, value in self._settings.headers.items():
+        request = Request(self.url)  # noqa: S310 - http or https, see `open_source`
+        for header, value in self.settings.headers.items():
             request.add_unredirected_header(header, value)
         try:
-            with urlopen(request, timeout=self._settings.request_seconds) as answer, path.open("wb") as file:  # noqa: S310 - as above
+            with urlopen(request, timeout=self.settings.request_seconds) as answer, path.open("wb") as file:  # noqa: S310 - as above
                 most = MAX_FILE_BYTES if path.suffix.lower() in LINES_SUFFIXES else MAX_FETCHED_BYTES
-                _copy(answer, file, where, most, time.monotonic() + self._settings.total_seconds)
+                _copy(answer, file, where, most, time.monotonic() + self.settings.total_seconds)
                 return answer.headers.get_content_type() in ("text/html", "application/xhtml+xml")
         except HTTPError as error:
             error.close()
