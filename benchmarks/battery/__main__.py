@@ -44,6 +44,7 @@ from battery.figures import (
     headline,
     probabilities,
 )
+from battery.judged import joined, read_batches_of, read_pools, with_grades, write_batches, write_pools
 from battery.sets import (
     CAPABILITY_SETS,
     CHOOSING_SETS,
@@ -113,6 +114,8 @@ class Run(msgspec.Struct, frozen=True):
     timed: bool
     samples: int
     features: Path | None
+    pool: Path | None
+    """Folder for batches of what the profiles found, to be graded."""
     small: int
     """Requests of each set that small catalogs out of it are asked as well, for features."""
 
@@ -160,7 +163,16 @@ def parsed(arguments: Sequence[str]) -> Run:
     parser.add_argument(
         "--small", type=int, default=0, help="features: requests a set also asked of small catalogs out of it"
     )
+    parser.add_argument(
+        "--graded", type=Path, metavar="FOLDER", help="take in the grades of such batches, and end"
+    )
+    parser.add_argument(
+        "--pool", type=Path, metavar="FOLDER", help="write what was found and nobody has graded, in batches"
+    )
     given = parser.parse_args(arguments)
+    if given.graded:
+        write_pools(joined(read_pools(), read_batches_of(given.graded)))
+        parser.exit()
     split: Split = "test" if given.final else given.split
     sets = given.sets.split(",") if given.sets else [*SETS, *(CHOOSING_SETS if split == "validation" else ())]
     names = [] if given.profiles in ("", "none") else given.profiles.split(",")
@@ -176,6 +188,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         timed=given.time,
         samples=given.samples,
         features=given.features,
+        pool=given.pool,
         small=given.small,
     )
 
@@ -185,7 +198,11 @@ MODELS_HELP = "a folder of models, or one model, beside the shipped ones in the 
 
 def battery(run: Run, progress: Progress) -> dict[str, object]:
     """Runs everything; the figures of the shipped models, and under `variants` those of others."""
-    sets = [read_set(name, run.folders, run.split).sample(run.limit, run.seed) for name in run.sets]
+    pools = read_pools()
+    sets = [
+        with_grades(read_set(name, run.folders, run.split).sample(run.limit, run.seed), pools)
+        for name in run.sets
+    ]
     rows = FeatureRows(load_profile(str(LEARNED)), sets) if run.features else None
     results: dict[str, list[SetResult]] = {}
     with ExitStack() as stack:
@@ -202,6 +219,10 @@ def battery(run: Run, progress: Progress) -> dict[str, object]:
                 print_set({label: found[-1] for label, found in results.items()}, run)
     if rows is not None and run.features is not None:
         progress.note(f"{run.features}: {rows.write(run.features):,} rows of features")
+    if run.pool is not None:
+        progress.note(
+            f"{run.pool}: {write_batches(run.pool, sets, results[SHIPPED], run.profiles):,} requests to grade"
+        )
     return reported(results, run)
 
 

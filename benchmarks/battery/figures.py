@@ -5,6 +5,7 @@ Ranking figures are in percent, rates of abstention, calibration errors and prob
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -26,6 +27,9 @@ Headline = dict[str, float | str | None]
 RANKING = ("recall@5", "ndcg@5", "comp@5", "recall@50", "first")
 """Share of what is wanted among the first five, its discounted gain, all of it there; in the first stage;
 whether the first hit is right."""
+JUDGED = ("judged@5", "judged_first")
+"""By what readers say of the hits: discounted gain, 3 for grade 2 and 1 for grade 1; whether the first hit has 2."""
+FIGURES = (*RANKING, *JUDGED)
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -94,7 +98,7 @@ class SetResult(msgspec.Struct, frozen=True):
 
 
 def ranking_figures(outcomes: Sequence[RequestOutcome]) -> Float64:
-    """The figures of `RANKING` of every request, (requests, 5), in percent.
+    """The figures of `RANKING` and `JUDGED` of every request, (requests, 7), in percent.
 
     Raises:
         MissingExtra: ir-measures is not installed.
@@ -106,10 +110,27 @@ def ranking_figures(outcomes: Sequence[RequestOutcome]) -> Float64:
             *(scored[o.request.id][name] for name in RANKING[:3]),
             first_stage_recall(o),
             float(bool(o.ids) and o.ids[0] in o.request.relevant),
+            *judged_figures(o),
         ]
         for o in outcomes
     ]
-    return 100.0 * np.array(rows, np.float64).reshape(len(outcomes), len(RANKING))
+    return 100.0 * np.array(rows, np.float64).reshape(len(outcomes), len(FIGURES))
+
+
+def judged_figures(outcome: RequestOutcome) -> tuple[float, float]:
+    """The figures of `JUDGED` of one request, in [0, 1]; what nobody has graded counts as 0."""
+    grades = outcome.request.grades
+    found = [grades.get(id_, 0) for id_ in outcome.ids[:TOP]]
+    best = sorted(grades.values(), reverse=True)[:TOP]
+    return _discounted(found) / (_discounted(best) or 1.0), float(found[:1] == [_RIGHT])
+
+
+_RIGHT = 2
+"""The grade of what does what is asked."""
+
+
+def _discounted(grades: Sequence[int]) -> float:
+    return sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades))
 
 
 def first_stage_recall(outcome: RequestOutcome) -> float:
@@ -130,7 +151,8 @@ def profile_figures(
         requests=len(outcomes),
         ranking={
             name: Interval(float(mean), float(low), float(high))
-            for name, mean, (low, high) in zip(RANKING, ranking.mean(axis=0), intervals, strict=True)
+            for name, mean, (low, high) in zip(FIGURES, ranking.mean(axis=0), intervals, strict=True)
+            if name in RANKING
         },
         false_alarms=sum(o.abstained for o in outcomes) / len(outcomes) if refused else None,
         caught=sum(refused) / len(refused) if refused else None,
@@ -169,7 +191,7 @@ class Difference(msgspec.Struct, frozen=True):
 def difference(
     results: Sequence[SetResult], profile: str, others: Sequence[str], seed: int = 0, figure: str = "ndcg@5"
 ) -> Difference | None:
-    """A profile against the best of some others on each set, by a figure of `RANKING`; None without a set.
+    """A profile against the best of some others on each set, by one of `FIGURES`; None without a set.
 
     Where the profile was not asked the first requests, the others are judged without them, too. Which of the
     others is best is decided on the same requests, which flatters the others.
@@ -179,7 +201,7 @@ def difference(
     ahead: dict[str, Float64] = {}
     for result in results:
         asked = len(result.outcomes[profile])
-        column = RANKING.index(figure)
+        column = FIGURES.index(figure)
         found = {
             name: ranking_figures(result.outcomes[name][-asked:])[:, column] for name in (profile, *others)
         }
@@ -249,7 +271,30 @@ def _by_kind(results: Sequence[SetResult], default: str, seed: int) -> Headline:
     for kind, chosen in of.items():
         found |= _between(chosen, default, PLAIN, seed, (f"{kind}_minus_best", f"{kind}_worst"))
     names = ("first_minus_best", "first_worst")
-    return found | _between(of["natural"], default, PLAIN, seed, names, "first")
+    found |= _between(of["natural"], default, PLAIN, seed, names, "first")
+    return found | _by_grades(list(filter(None, map(_judged, of["natural"]))), default, seed)
+
+
+def _by_grades(results: Sequence[SetResult], default: str, seed: int) -> Headline:
+    """The same by what readers say, over natural sets; and the share of the default's hits that none has read."""
+    hits = [(o.request.grades, id_) for r in results for o in r.outcomes.get(default, ()) for id_ in o.ids]
+    unread = [float(id_ not in grades) for grades, id_ in hits]
+    return {
+        **_between(results, default, PLAIN, seed, ("judged_minus_best", "judged_worst"), "judged@5"),
+        **_between(
+            results, default, PLAIN, seed, ("judged_first_minus_best", "judged_first_worst"), "judged_first"
+        ),
+        "judged_unread": _mean(unread),
+    }
+
+
+def _judged(result: SetResult) -> SetResult | None:
+    """The answers to requests of which readers have said something; None where there is none."""
+    outcomes = {
+        name: [o for o in answers if any(o.request.grades.values())]
+        for name, answers in result.outcomes.items()
+    }
+    return msgspec.structs.replace(result, outcomes=outcomes) if all(outcomes.values()) else None
 
 
 def cost_ratio(results: Sequence[SetResult], default: str) -> float | None:

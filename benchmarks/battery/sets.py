@@ -51,6 +51,8 @@ class BatteryRequest(msgspec.Struct, frozen=True):
     """`A` to `F` of the written requests, otherwise empty."""
     steps: tuple[str, ...] = ()
     """Short capabilities that are asked in place of the text, one a step; none where the text is asked."""
+    grades: Mapping[str, int] = {}
+    """What readers say of APIs that were found, 0 to 2, by id: see `battery/judged.py`."""
 
 
 class BatterySet(msgspec.Struct, frozen=True):
