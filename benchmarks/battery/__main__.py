@@ -10,6 +10,9 @@ is remembered in `--cache` by the identity of the models: a second run with othe
     scripts/bench battery --models RUN/student                 shipped and new models in one table
     scripts/bench battery --sets written-requests,written-capabilities --profiles kitpick --final --limit 0
                                                                and the capabilities that an agent asks for
+    scripts/bench battery --profiles dense,hybrid,kitpick --pool FOLDER
+                                                               what they found, in batches to be graded
+    scripts/bench battery --graded FOLDER                      the grades, into datasets/graded/pools.jsonl.gz
     scripts/bench battery --split train --profiles none --features fusion.npz --sets written --limit 4000
 
 `KITPICK_MODELS`, and for single models `KITPICK_ENCODER`, `KITPICK_CROSS_ENCODER`, `KITPICK_QUERY_KIND` and

@@ -28,7 +28,7 @@ RANKING = ("recall@5", "ndcg@5", "comp@5", "recall@50", "first")
 """Share of what is wanted among the first five, its discounted gain, all of it there; in the first stage;
 whether the first hit is right."""
 JUDGED = ("judged@5", "judged_first")
-"""By what readers say of the hits: discounted gain, 3 for grade 2 and 1 for grade 1; whether the first hit has 2."""
+"""By what readers say of hits: discounted gain, 3 for grade 2 and 1 for grade 1; whether the first has 2."""
 FIGURES = (*RANKING, *JUDGED)
 
 
@@ -220,6 +220,8 @@ def headline(
     `natural_minus_best`, `natural_worst`: NDCG@5 of the default less the better of `dense` and `hybrid`, mean
     and worst over the sets of natural requests; `composed_minus_best`, `synthetic_minus_best`: over the
     others. `first_minus_best`: how much oftener the first hit is right, in points, over natural sets.
+    `judged_…`: the same two by what readers say of the hits (`battery/judged.py`), of the requests that were
+    read; `judged_unread`: share of the default's hits that nobody has read, which count as useless.
     `cost_ratio`: processor time of the default over that of the profile `before`, mean over sets.
     `default_minus_best`, `worst_set`: over all sets. `rerank_minus_hybrid_…`: the same of the cross-encoder
     alone. `toolrerank_minus_rerank`: mean over catalogs with hierarchy. `own_words_recall5`: R@5 of the
@@ -276,7 +278,7 @@ def _by_kind(results: Sequence[SetResult], default: str, seed: int) -> Headline:
 
 
 def _by_grades(results: Sequence[SetResult], default: str, seed: int) -> Headline:
-    """The same by what readers say, over natural sets; and the share of the default's hits that none has read."""
+    """The same by what readers say of the hits; and the share of the default's that none has read."""
     hits = [(o.request.grades, id_) for r in results for o in r.outcomes.get(default, ()) for id_ in o.ids]
     unread = [float(id_ not in grades) for grades, id_ in hits]
     return {

@@ -1,8 +1,8 @@
 """Grades of what profiles find: whether a first hit that carries no label would do as well.
 
-Labels name one API where ten may do what is asked. So the first five of every profile are pooled, and somebody
-who reads them grades each: 2 an agent with it can do what is asked, or one whole part; 1 a helpful step; 0 no
-help. Who grades sees neither labels nor which profile found what.
+Labels name one API where ten may do what is asked. So the first five of every profile are pooled, and
+somebody who reads them grades each: 2 an agent with it can do what is asked, or one whole part; 1 a helpful
+step; 0 no help. Who grades sees neither labels nor which profile found what.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERS = "documents.json"
 
 
 class JudgedRequest(msgspec.Struct, frozen=True):
-    """A request of the battery with the grades of what was found: a line of `datasets/graded/pools.jsonl.gz`."""
+    """A request with the grades of what was found: a line of `datasets/graded/pools.jsonl.gz`."""
 
     id: str
     """`SET/REQUEST`."""
