@@ -85,7 +85,7 @@ SMALL_SIZE = 200
 """Candidates of a small catalog: all of it."""
 SMALL_STRANGERS = 2
 CACHE = Path(platformdirs.user_cache_dir("kitpick")) / "battery"
-PROFILES = ("bm25", "dense", "hybrid", "nnn", "rerank", "toolrerank", "kitpick")
+PROFILES = ("bm25", "dense", "hybrid", "quick", "nnn", "rerank", "toolrerank", "kitpick")
 DEFAULT = "kitpick"
 ADAPTED = "kitpick adapted"
 """The default with the threshold that `kitpick adapt` gives it for the catalog of a set."""

@@ -46,6 +46,8 @@ class ProfileFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     requests: int
     ranking: Mapping[str, Interval]
     """By the names of `RANKING`."""
+    judged: Mapping[str, float] | None = None
+    """By the names of `JUDGED`, over the requests that readers have judged; None without any."""
     false_alarms: float | None = None
     """Share of answerable requests that were refused; None where the profile cannot abstain."""
     caught: float | None = None
@@ -146,6 +148,7 @@ def profile_figures(
     ranking = ranking_figures(outcomes) if ranking is None else ranking
     intervals = mean_intervals([ranking], seed, RESAMPLES)
     refused = [o.abstained_without for o in outcomes if o.abstained_without is not None]
+    judged = np.array([any(o.request.grades.values()) for o in outcomes])
     first, five = probabilities(outcomes, 1), probabilities(outcomes, TOP)
     return ProfileFigures(
         requests=len(outcomes),
@@ -154,12 +157,17 @@ def profile_figures(
             for name, mean, (low, high) in zip(FIGURES, ranking.mean(axis=0), intervals, strict=True)
             if name in RANKING
         },
+        judged=_named(JUDGED, ranking[judged][:, len(RANKING) :]) if judged.any() else None,
         false_alarms=sum(o.abstained for o in outcomes) / len(outcomes) if refused else None,
         caught=sum(refused) / len(refused) if refused else None,
         ece_first=calibration_error(first) if first else None,
         ece_five=calibration_error(five) if five else None,
         ece_floor=calibration_floor(five, seed) if five else None,
     )
+
+
+def _named(names: Sequence[str], rows: Float64) -> Mapping[str, float]:
+    return dict(zip(names, rows.mean(axis=0).tolist(), strict=True))
 
 
 def probabilities(outcomes: Sequence[RequestOutcome], top: int) -> list[Pair]:

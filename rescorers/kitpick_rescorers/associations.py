@@ -20,6 +20,9 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from kitpick_rescorers.features import stems, text_stems
+from kitpick_rescorers.state import Matrix, Ranked, State
+
 FILE = "associations.txt.gz"
 _REMEMBERED = 4_096
 """Words whose associations are kept parsed, and texts whose weights are."""
@@ -86,6 +89,12 @@ _Row = tuple[float, Mapping[str, float]]
 def shipped_associations() -> Associations:
     """The table that comes with kitpick."""
     return Associations(_lines((resources.files(__package__) / FILE).read_bytes()))
+
+
+def associations_of(state: State, items: Sequence[Ranked]) -> Matrix:
+    """How likely the text of each candidate is asked for by the request's words, by the shipped table: (n,)."""
+    texts = [text_stems(item.candidate.text) for item in items]
+    return shipped_associations().likelihoods(stems(state.query), texts)
 
 
 def _lines(packed: bytes) -> Iterator[str]:

@@ -8,13 +8,14 @@ from kitpick_rescorers.stages.complete import Complete
 from kitpick_rescorers.stages.cross_encode import CrossEncode
 from kitpick_rescorers.stages.decode import Decode
 from kitpick_rescorers.stages.depth import Abstain, Enough, Pack, Truncate
-from kitpick_rescorers.stages.fusion import Blend, Fuse
+from kitpick_rescorers.stages.fusion import Blend, Combine, Fuse
 from kitpick_rescorers.stages.hierarchy import Concentrate, Diversify
 from kitpick_rescorers.stages.language import RankGpt
 from kitpick_rescorers.stages.learned import Learned
 
 AnyStage = (
     Fuse
+    | Combine
     | Truncate
     | CrossEncode
     | Blend
@@ -36,6 +37,7 @@ __all__ = [
     "AnyStage",
     "Blend",
     "Classify",
+    "Combine",
     "Complete",
     "Concentrate",
     "CrossEncode",

@@ -1,4 +1,4 @@
-"""Fusion with fixed weights: of the rankings by rank, and of rank and cross-encoder score.
+"""Fusion with fixed weights: of the rankings by rank, of their scores, and of rank and cross-encoder score.
 
 Both share scores within a tool, because requests often need several APIs of one tool.
 """
@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import RankingName
+from kitpick_rescorers.associations import associations_of
 from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.features import stems
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
 from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of
@@ -115,6 +117,57 @@ def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Rank
     last = len(numbered) + 1
     late = sorted(fetched, key=lambda item: item.id)
     return numbered + [replace(item, first_rank=last, score=0.0) for item in late]
+
+
+class Combine(Stage, frozen=True, tag="combine"):
+    """score(c) = cosine(c) + associations · s(c) + lexical · BM25(c) / √words − rank_weight · ln(rank(c)).
+
+    A linear combination of scores keeps by how much one candidate is better than the next, as ranks do not
+    (Bruch, Gai and Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS 2023). s is how likely
+    a text is asked for by the request's words (`kitpick_rescorers.associations`), words is how many these are,
+    and BM25 is 0 where none was found. The result is the first-stage order.
+
+    The rank, of the list as it comes, counts only where more than these two rankings made that list: one by
+    sentences, where a request asks for several things, or the votes of sample requests.
+    """
+
+    requires = frozenset({"vector", "lexical", "dense"})
+
+    associations: Weight = 0.2
+    lexical: Weight = 0.02
+    rank_weight: Weight = 0.1
+
+    def needs(self) -> frozenset[Requirement]:
+        """The request's vector and both rankings."""
+        return self.requires
+
+    def apply(self, state: State, models: Models) -> State:
+        """Orders by the sum; ties by first-stage rank, then id."""
+        if state.vector is None:
+            raise StageUnavailable("the request has no usable query vector")
+        terms = self._terms(state)
+        scores = sum(terms.values()) - self._prior(state)
+        scored = [replace(item, score=float(score)) for item, score in zip(state.ranked, scores, strict=True)]
+        reasons = {
+            item.id: " + ".join(f"{value[place]:.2f} by {name}" for name, value in terms.items())
+            for place, item in enumerate(scored)
+        }
+        found = by_score((item for item in scored if not item.fetched), lambda item: item.score)
+        return state.with_ranked(_renumber(found, (item for item in scored if item.fetched)), reasons)
+
+    def _terms(self, state: State) -> dict[str, Matrix]:
+        """What is added up, (n,) each."""
+        places = [item.candidate.lexical for item in state.ranked]
+        words = np.array([max(place.score, 0.0) if place else 0.0 for place in places])
+        return {
+            "its vector": cosines_of(state, state.ranked),
+            "what people say for it": self.associations * associations_of(state, state.ranked),
+            "its words": self.lexical * words / math.sqrt(max(1, len(stems(state.query)))),
+        }
+
+    def _prior(self, state: State) -> Matrix:
+        more = any(item.candidate.sentence or item.candidate.intent for item in state.ranked)
+        return self.rank_weight * more * np.log([item.first_rank for item in state.ranked])
 
 
 class Blend(Stage, frozen=True, tag="blend"):

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kitpick_rescorers.associations import shipped_associations
+from kitpick_rescorers.associations import associations_of
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import (
     FEATURES,
@@ -21,7 +21,6 @@ from kitpick_rescorers.features import (
     list_evidence,
     name_stems,
     stems,
-    text_stems,
 )
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, isotonic
@@ -105,9 +104,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         if self.cosine:  # of candidates without a vector the mean of the others, and not nought
             scores = scores + self.cosine * cosines_of(state, read.near)
         if self.associations:
-            texts = [text_stems(item.candidate.text) for item in read.near]
-            said = shipped_associations().likelihoods(stems(state.query), texts)
-            scores = scores + self.associations * said
+            scores = scores + self.associations * associations_of(state, read.near)
         return scores
 
     def _sure(self, state: State, read: _Read, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
