@@ -132,7 +132,7 @@ _RIGHT = 2
 
 
 def _discounted(grades: Sequence[int]) -> float:
-    return sum((2**grade - 1) / math.log2(place + 2) for place, grade in enumerate(grades))
+    return sum(((1 << grade) - 1) / math.log2(place + 2) for place, grade in enumerate(grades))
 
 
 def first_stage_recall(outcome: RequestOutcome) -> float:

@@ -92,7 +92,7 @@ def shipped_associations() -> Associations:
 
 
 def associations_of(state: State, items: Sequence[Ranked]) -> Matrix:
-    """How likely the text of each candidate is asked for by the request's words, by the shipped table: (n,)."""
+    """How likely each candidate's text is asked for by the request's words, by the shipped table: (n,)."""
     texts = [text_stems(item.candidate.text) for item in items]
     return shipped_associations().likelihoods(stems(state.query), texts)
 

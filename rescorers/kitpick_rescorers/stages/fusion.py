@@ -123,9 +123,9 @@ class Combine(Stage, frozen=True, tag="combine"):
     """score(c) = cosine(c) + associations · s(c) + lexical · BM25(c) / √words − rank_weight · ln(rank(c)).
 
     A linear combination of scores keeps by how much one candidate is better than the next, as ranks do not
-    (Bruch, Gai and Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS 2023). s is how likely
-    a text is asked for by the request's words (`kitpick_rescorers.associations`), words is how many these are,
-    and BM25 is 0 where none was found. The result is the first-stage order.
+    (Bruch, Gai and Ingber, "An analysis of fusion functions for hybrid retrieval", TOIS 2023). s is how
+    likely a text is asked for by the request's words (`kitpick_rescorers.associations`), words is how many
+    these are, and BM25 is 0 where none was found. The result is the first-stage order.
 
     The rank, of the list as it comes, counts only where more than these two rankings made that list: one by
     sentences, where a request asks for several things, or the votes of sample requests.
