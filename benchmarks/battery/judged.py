@@ -36,13 +36,17 @@ class JudgedRequest(msgspec.Struct, frozen=True):
     """A request with the grades of what was found: a line of `datasets/graded/pools.jsonl.gz`."""
 
     id: str
-    """`SET/REQUEST`."""
+    """`SET/SPLIT/REQUEST`, as some sets count each split from 1; `SET/REQUEST` where a set is of no split."""
     grades: Mapping[str, int]
     """Id of an API → 0, 1 or 2."""
 
 
 Pools = Mapping[str, Mapping[str, int]]
-"""Request, as `SET/REQUEST` → id of an API → grade."""
+"""Request, as in `JudgedRequest.id` → id of an API → grade."""
+
+
+def _key(set_name: str, split: str | None, request: str) -> str:
+    return "/".join(filter(None, (set_name, split, request)))
 
 
 def read_pools(path: Path = POOLS) -> Pools:
@@ -72,7 +76,9 @@ def write_pools(pools: Pools, path: Path = POOLS) -> None:
 def with_grades(battery_set: BatterySet, pools: Pools) -> BatterySet:
     """The set, each request with what is known of it."""
     requests = tuple(
-        msgspec.structs.replace(each, grades=pools.get(f"{battery_set.name}/{each.id}", {}))
+        msgspec.structs.replace(
+            each, grades=pools.get(_key(battery_set.name, battery_set.split, each.id), {})
+        )
         for each in battery_set.requests
     )
     return msgspec.structs.replace(battery_set, requests=requests)
@@ -111,7 +117,7 @@ def _unknown(result: SetResult, profiles: Sequence[str]) -> Iterator[tuple[Asked
         request = row[0].request
         pool = request.relevant.union(*(outcome.ids for outcome in row)) - request.grades.keys()
         if pool:
-            id_ = f"{result.name}/{request.id}"
+            id_ = _key(result.name, result.split, request.id)
             yield (
                 AskedRequest(id_, request.text, request.style, ()),
                 sorted(pool, key=lambda one: _draw(id_ + one)),

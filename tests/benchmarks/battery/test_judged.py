@@ -14,9 +14,11 @@ from battery.systems import RequestOutcome
 
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.errors import InvalidDataset
+from kitpick_training.data.split import Split
 
 pytestmark = pytest.mark.needs("eval")
 
+SPLITS: tuple[Split, Split] = ("test", "validation")
 APIS = tuple(
     ApiDocument(id=name, source="s", category="", tool="mail", api=name, description=f"Does {name}.")
     for name in "abcdef"
@@ -91,3 +93,11 @@ def test_the_headline_compares_by_grades_where_there_are_any() -> None:
         headline([found_in(mail(), dense="a", hybrid="a", kitpick="a")], "kitpick")["judged_minus_best"]
         is None
     )
+
+
+def test_requests_of_two_splits_that_share_a_number_are_two() -> None:
+    held_out, tuned = (
+        with_grades(BatterySet("kits", split, APIS, mail().requests), {"kits/test/r1": {"a": 2}})
+        for split in SPLITS
+    )
+    assert (held_out.requests[0].grades, tuned.requests[0].grades) == ({"a": 2}, {})
