@@ -235,9 +235,9 @@ def test_only_order_and_score_differ(search: Search, double: Double, part: int) 
     assert rescored >= len(numbers) // 5, "else little was compared"
 
 
-@pytest.mark.parametrize("number", [266, 700, 962])
+@pytest.mark.parametrize("number", [266, 700, 962, 3122])
 def test_bodies_that_once_differed(search: Search, double: Double, number: int) -> None:
-    """`fields: ["*"]` lost vectors where a script or a stored field, unsaid, switched the source off."""
+    """`fields: ["*"]` lost vectors where a script, a stored field or the user switched the source off."""
     with double.behaving(answering(scattered)):
         assert difference(search, generated(number)) is None
 

@@ -42,10 +42,11 @@ record SourceView(FetchSourceContext asked, FetchSourceContext brought) {
       return WHOLE;
     }
     Set<String> names = new LinkedHashSet<>(fields);
-    // Where the user says nothing of the source, none may be filtered: k-NN, for one, leaves
-    // vectors out of `fields` that a filtered source does not hold.
+    // Where the user filters no source, none may be filtered: k-NN, for one, leaves vectors out of
+    // `fields` that a filtered source does not hold.
     boolean whole =
-        search.fetchSource() == null || (asked.fetchSource() && asked.includes().length == 0);
+        search.fetchSource() == null
+            || (asked.fetchSource() ? asked.includes().length == 0 : asksForFields(search));
     if (asked.fetchSource()) {
       names.addAll(List.of(asked.includes()));
     }
@@ -55,6 +56,10 @@ record SourceView(FetchSourceContext asked, FetchSourceContext brought) {
             : new FetchSourceContext(true, names.toArray(String[]::new), new String[0]);
     search.fetchSource(brought);
     return new SourceView(asked, brought);
+  }
+
+  private static boolean asksForFields(SearchSourceBuilder search) {
+    return search.fetchFields() != null && !search.fetchFields().isEmpty();
   }
 
   /** Makes another search bring the same of each hit as the one that was widened. */
