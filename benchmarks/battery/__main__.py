@@ -119,6 +119,8 @@ class Run(msgspec.Struct, frozen=True):
     features: Path | None
     pool: Path | None
     """Folder for batches of what the profiles found, to be graded."""
+    graded: Path | None
+    """Folder of such batches with grades, which are taken in; nothing else is done then."""
     small: int
     """Requests of each set that small catalogs out of it are asked as well, for features."""
 
@@ -133,6 +135,9 @@ def main() -> int:
     """Prints tables and, last, one JSON object; 1 where it cannot run."""
     try:
         run = parsed(sys.argv[1:])
+        if run.graded is not None:
+            write_pools(joined(read_pools(), read_batches_of(run.graded)))
+            return 0
         figures = battery(run, LineProgress())
     except KitpickError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -173,9 +178,6 @@ def parsed(arguments: Sequence[str]) -> Run:
         "--pool", type=Path, metavar="FOLDER", help="write what was found and nobody has graded, in batches"
     )
     given = parser.parse_args(arguments)
-    if given.graded:
-        write_pools(joined(read_pools(), read_batches_of(given.graded)))
-        parser.exit()
     split: Split = "test" if given.final else given.split
     sets = given.sets.split(",") if given.sets else [*SETS, *(CHOOSING_SETS if split == "validation" else ())]
     names = [] if given.profiles in ("", "none") else given.profiles.split(",")
@@ -192,6 +194,7 @@ def parsed(arguments: Sequence[str]) -> Run:
         samples=given.samples,
         features=given.features,
         pool=given.pool,
+        graded=given.graded,
         small=given.small,
     )
 

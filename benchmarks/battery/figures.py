@@ -146,6 +146,7 @@ def profile_figures(
 ) -> ProfileFigures:
     """Figures of a profile over at least one request; `ranking` if it is known already."""
     ranking = ranking_figures(outcomes) if ranking is None else ranking
+    ranking, graded = np.split(ranking, [len(RANKING)], axis=1)
     intervals = mean_intervals([ranking], seed, RESAMPLES)
     refused = [o.abstained_without for o in outcomes if o.abstained_without is not None]
     judged = np.array([any(o.request.grades.values()) for o in outcomes])
@@ -154,10 +155,9 @@ def profile_figures(
         requests=len(outcomes),
         ranking={
             name: Interval(float(mean), float(low), float(high))
-            for name, mean, (low, high) in zip(FIGURES, ranking.mean(axis=0), intervals, strict=True)
-            if name in RANKING
+            for name, mean, (low, high) in zip(RANKING, ranking.mean(axis=0), intervals, strict=True)
         },
-        judged=_named(JUDGED, ranking[judged][:, len(RANKING) :]) if judged.any() else None,
+        judged=_named(JUDGED, graded[judged]) if judged.any() else None,
         false_alarms=sum(o.abstained for o in outcomes) / len(outcomes) if refused else None,
         caught=sum(refused) / len(refused) if refused else None,
         ece_first=calibration_error(first) if first else None,

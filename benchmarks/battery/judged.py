@@ -7,8 +7,6 @@ step; 0 no help. Who grades sees neither labels nor which profile found what.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,11 +14,11 @@ import msgspec
 from shared_data import DATASETS
 
 from battery.figures import SetResult
-from battery.sets import BatterySet, kind_of
+from battery.sets import BatterySet, draw, kind_of
 from kitpick_engines.document import ApiDocument
 from kitpick_evaluation.errors import InvalidDataset
-from kitpick_foundation.decoding import UNDECODABLE, decode_as
-from kitpick_training.data.records import MissingData
+from kitpick_foundation.decoding import UNDECODABLE, convert_to, decode_as
+from kitpick_training.data.records import MissingData, read_records, write_records
 from kitpick_training.data.written import WrittenApi
 from kitpick_training.graded.batch import BatchList, GradingBatch
 from kitpick_training.graded.readings import read_grades
@@ -58,19 +56,16 @@ def read_pools(path: Path = POOLS) -> Pools:
     if not path.is_file():
         return {}
     try:
-        lines = gzip.decompress(path.read_bytes()).splitlines()
-        return {each.id: each.grades for each in (decode_as(line, JudgedRequest) for line in lines)}
+        found = (convert_to(record, JudgedRequest) for record in read_records(path))
+        return {each.id: each.grades for each in found}
     except (OSError, EOFError, *UNDECODABLE) as error:
         raise InvalidDataset(f"{path}: no file of pools ({error})") from error
 
 
 def write_pools(pools: Pools, path: Path = POOLS) -> None:
     """Writes all grades: the same grades give the same bytes."""
-    rows = (
-        JudgedRequest(id_, dict(sorted(grades.items()))) for id_, grades in sorted(pools.items()) if grades
-    )
-    text = b"\n".join(map(msgspec.json.encode, rows))
-    path.write_bytes(gzip.compress(text, mtime=0))
+    known = ((id_, dict(sorted(grades.items()))) for id_, grades in sorted(pools.items()) if grades)
+    write_records(path, (JudgedRequest(*each) for each in known))
 
 
 def with_grades(battery_set: BatterySet, pools: Pools) -> BatterySet:
@@ -92,19 +87,16 @@ def write_batches(
     `NNN.txt` is for the reader, `NNN.json` for `read_batches_of`. Only natural requests are read.
     """
     names = list(profiles)
-    documents = {each.name: {document.id: document for document in each.documents} for each in sets}
-    numbers: dict[tuple[str, str], int] = {}
-    apis: dict[int, WrittenApi] = {}
-    lists: list[BatchList] = []
-    for result in results:
-        if kind_of(result.name) == "natural":
-            held = documents[result.name]
-            for asked, found in _unknown(result, names):
-                for id_ in found:
-                    number = numbers.setdefault((result.name, id_), len(numbers))
-                    apis[number] = _as_read(number, held[id_])
-                lists.append(BatchList(asked, "test", tuple(numbers[result.name, id_] for id_ in found)))
-    lists.sort(key=lambda each: _draw(each.asked.id))
+    documents = {(each.name, document.id): document for each in sets for document in each.documents}
+    natural = [result for result in results if kind_of(result.name) == "natural"]
+    unknown = [(each.name, *pair) for each in natural for pair in _unknown(each, names)]
+    unknown.sort(key=lambda each: draw(0, each[1].id))
+    found = dict.fromkeys((name, id_) for name, _, ids in unknown for id_ in ids)
+    numbers = {key: number for number, key in enumerate(found)}
+    apis = {number: _as_read(number, documents[key]) for key, number in numbers.items()}
+    lists = [
+        BatchList(asked, "test", tuple(numbers[name, id_] for id_ in ids)) for name, asked, ids in unknown
+    ]
     for place in range(0, len(lists), SITTING):
         GradingBatch(place // SITTING, 0, tuple(lists[place : place + SITTING])).write(folder, apis)
     (folder / _NUMBERS).write_bytes(msgspec.json.encode([id_ for _, id_ in numbers]))
@@ -120,12 +112,8 @@ def _unknown(result: SetResult, profiles: Sequence[str]) -> Iterator[tuple[Asked
             id_ = _key(result.name, result.split, request.id)
             yield (
                 AskedRequest(id_, request.text, request.style, ()),
-                sorted(pool, key=lambda one: _draw(id_ + one)),
+                sorted(pool, key=lambda one: draw(0, id_ + one)),
             )
-
-
-def _draw(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
 
 
 def _as_read(number: int, document: ApiDocument) -> WrittenApi:

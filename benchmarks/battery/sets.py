@@ -79,7 +79,7 @@ class BatterySet(msgspec.Struct, frozen=True):
 
     def sample(self, limit: int, seed: int) -> BatterySet:
         """The set with at most so many of its requests, by a hash: a larger sample holds a smaller one."""
-        by_draw = sorted(self.requests, key=lambda request: _draw(seed, request.id))
+        by_draw = sorted(self.requests, key=lambda request: draw(seed, request.id))
         return replace(self, requests=tuple(by_draw[:limit]))
 
 
@@ -273,7 +273,7 @@ def _mixed(whole: BatterySet) -> BatterySet:
 def _of_one_tool(whole: BatterySet) -> list[tuple[str, BatteryRequest]]:
     """The requests that need one tool, with its key, in an order drawn once for all."""
     tools = {document.id: document.tool_key for document in whole.documents}
-    drawn = sorted(whole.requests, key=lambda request: _draw(0, request.id))
+    drawn = sorted(whole.requests, key=lambda request: draw(0, request.id))
     needed = [(sorted({tools[id_] for id_ in request.relevant}), request) for request in drawn]
     return [(of[0], request) for of, request in needed if len(of) == 1]
 
@@ -343,8 +343,9 @@ def _is_mcp(api: WrittenApi) -> bool:
     return api.source == MCP
 
 
-def _draw(seed: int, request_id: str) -> bytes:
-    return hashlib.blake2b(f"{seed}/{request_id}".encode(), digest_size=8).digest()
+def draw(seed: int, key: str) -> bytes:
+    """A number by which keys stand in an order that says nothing of them, the same for the same seed."""
+    return hashlib.blake2b(f"{seed}/{key}".encode("utf-8", "replace"), digest_size=8).digest()
 
 
 SETS: dict[str, Callable[[DataFolders, Split], BatterySet]] = {

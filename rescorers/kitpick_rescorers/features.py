@@ -20,7 +20,7 @@ from kitpick_engines.document import Effect
 from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import split_identifier
-from kitpick_rescorers.state import Matrix, State, unit_vectors
+from kitpick_rescorers.state import Matrix, State, lexical_scores, unit_vectors
 
 NEAR = 50
 """Places in the lexical and in the dense ranking that a learned fusion looks at."""
@@ -69,7 +69,7 @@ class _List:
         self.asked = stems(state.query)
         names, self.tools = np.unique([item.tool for item in self.items], return_inverse=True)
         self.tool_count = len(names)
-        self.lexical = self._lexical()
+        self.lexical = lexical_scores(self.items)
         """Lexical scores, 0 where no word was found."""
         self.cosines = self._cosines()
         """With the request's vector; 0 for all where it has none."""
@@ -98,10 +98,6 @@ class _List:
         """1/rank in a ranking, 0 where it did not find the candidate."""
         places = [item.candidate.places[name] for item in self.items]
         return np.array([1.0 / place.rank if place else 0.0 for place in places])
-
-    def _lexical(self) -> Matrix:
-        places = [item.candidate.lexical for item in self.items]
-        return np.array([max(place.score, 0.0) if place else 0.0 for place in places])
 
     def _cosines(self) -> Matrix:
         query = self.state.vector

@@ -261,6 +261,12 @@ def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tupl
     return rows, int(len(items) - usable.sum())
 
 
+def lexical_scores(items: Sequence[Ranked]) -> Matrix:
+    """Scores in the lexical ranking (n,), 0 where no word was found."""
+    places = [item.candidate.lexical for item in items]
+    return np.array([max(place.score, 0.0) if place else 0.0 for place in places])
+
+
 def cosines_of(state: State, items: Sequence[Ranked]) -> Matrix:
     """Cosines (n,) with the request; a candidate without a usable vector has the mean of the others.
 

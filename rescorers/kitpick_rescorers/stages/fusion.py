@@ -18,7 +18,7 @@ from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import stems
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of
+from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of, lexical_scores
 
 
 def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
@@ -137,10 +137,6 @@ class Combine(Stage, frozen=True, tag="combine"):
     lexical: Weight = 0.02
     rank_weight: Weight = 0.1
 
-    def needs(self) -> frozenset[Requirement]:
-        """The request's vector and both rankings."""
-        return self.requires
-
     def apply(self, state: State, models: Models) -> State:
         """Orders by the sum; ties by first-stage rank, then id."""
         if state.vector is None:
@@ -157,8 +153,7 @@ class Combine(Stage, frozen=True, tag="combine"):
 
     def _terms(self, state: State) -> dict[str, Matrix]:
         """What is added up, (n,) each."""
-        places = [item.candidate.lexical for item in state.ranked]
-        words = np.array([max(place.score, 0.0) if place else 0.0 for place in places])
+        words = lexical_scores(state.ranked)
         return {
             "its vector": cosines_of(state, state.ranked),
             "what people say for it": self.associations * associations_of(state, state.ranked),

@@ -24,7 +24,7 @@ from kitpick_rescorers.features import (
 )
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, isotonic
-from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
+from kitpick_rescorers.stages.base import Probability, Stage, Weight
 from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score, cosines_of
 
 _PLACES = {
@@ -78,10 +78,6 @@ class Learned(Stage, frozen=True, tag="learned"):
     def reason_to_skip(self, state: State) -> str:
         """Why the stage does not run; an optional one also needs its evidence."""
         return super().reason_to_skip(state) or (_missing_evidence(state) if self.optional else "")
-
-    def needs(self) -> frozenset[Requirement]:
-        """Rankings, the vector and the ranker."""
-        return self.requires
 
     def apply(self, state: State, models: Models) -> State:
         """Near candidates by logit, prior and cosine, ties by first-stage rank, then id; then the others."""

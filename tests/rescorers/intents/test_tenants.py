@@ -96,21 +96,20 @@ def test_a_flood_of_one_key_evicts_only_its_own_users(
     assert len(kept) == 6
 
 
+def chosen(
+    apis: list[str], clients: list[str], vectors: np.ndarray, requests: list[str], *, tenant: str
+) -> Intents:
+    """Rows of one tenant, in which each client chose an API; all at time 0."""
+    ages, verdicts = np.zeros(len(apis)), ["chosen"] * len(apis)
+    return Intents(apis, clients, ages, vectors, frozenset(apis), requests, [tenant] * len(apis), verdicts)
+
+
 @pytest.mark.parametrize("users", [3, 1_500])
 def test_the_users_that_one_key_names_take_no_place_of_those_of_another(tmp_path: Path, users: int) -> None:
     clients = [f"mallory/{number}" for number in range(users)] + ["app/ann", "app/bob", "carl"]
     apis = ["delete"] * users + ["email"] * 3
     vectors = np.array([[1.0, 0.0]] * users + [[0.8, 0.6]] * 3, dtype=np.float32)
-    rows = Intents(
-        apis,
-        clients,
-        np.zeros(len(apis)),
-        vectors,
-        frozenset(apis),
-        apis,
-        ["acme"] * len(apis),
-        ["chosen"] * len(apis),
-    )
+    rows = chosen(apis, clients, vectors, apis, tenant="acme")
     votes = SampleVotes(tmp_path / "samples.db", None)
     apis = PermittedApis(Shelf(""), Filter(tenant="acme"))  # type: ignore[arg-type]
     near = votes.near(rows, np.array([1.0, 0.0], dtype=np.float32), apis)
@@ -130,16 +129,7 @@ def test_samples_of_what_a_caller_may_not_see_take_nobodys_place(
     clients = [client.format(number) for number in range(hidden)] + [client.format(f"-{n}") for n in range(3)]
     vectors = np.array([[1.0, 0.0]] * hidden + [[0.8, 0.6]] * 3, dtype=np.float32)
     requests = [f"request {number}" for number in range(len(apis))]
-    rows = Intents(
-        apis,
-        clients,
-        np.zeros(len(apis)),
-        vectors,
-        frozenset(apis),
-        requests,
-        [""] * len(apis),
-        ["chosen"] * len(apis),
-    )
+    rows = chosen(apis, clients, vectors, requests, tenant="")
     index = Shelf("email")
     seen = PermittedApis(index, Filter(tenant="acme"))  # type: ignore[arg-type]
     near = SampleVotes(tmp_path / "samples.db", None).near(rows, np.array([1.0, 0.0], np.float32), seen)
@@ -174,16 +164,7 @@ def test_one_client_with_many_spellings_takes_nobodys_place(spellings: int) -> N
     clients = ["mallory"] * spellings + ["", "ann", "bob"]
     apis = ["delete"] * spellings + ["email"] * 3
     vectors = np.array([[1.0, 0.0]] * spellings + [[0.8, 0.6]] * 3, dtype=np.float32)
-    rows = Intents(
-        apis,
-        clients,
-        np.zeros(len(apis)),
-        vectors,
-        frozenset(apis),
-        apis,
-        [""] * len(apis),
-        ["chosen"] * len(apis),
-    )
+    rows = chosen(apis, clients, vectors, apis, tenant="")
     near = near_samples(rows, np.array([1.0, 0.0], dtype=np.float32))
     tally = tally_votes(rows, near, now=0.0)
     assert tally["email"].samples == pytest.approx(0.8**8)

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from kitpick_evaluation.errors import InvalidDataset
 from kitpick_foundation.decoding import convert_to
+from kitpick_training.data.records import write_records
 from kitpick_training.data.split import split_of
 from kitpick_training.data.written import WrittenApi, read_apis
 from kitpick_training.graded.batch import BatchList, GradingBatch, read_batches, with_repeats
-from kitpick_training.graded.lists import agreement, counted, merged, read_graded, twice_graded, write_graded
+from kitpick_training.graded.lists import agreement, counted, merged, read_graded, twice_graded
 from kitpick_training.graded.making import BatchJob, make_batches
 from kitpick_training.graded.readings import BatchReading, InvalidGrades, read_grades
 from kitpick_training.graded.requests import AskedRequest, draw, messages_of, read_asked, split_of_asked
@@ -212,7 +213,7 @@ def test_a_second_reading_stands_beside_the_first_by_candidate(tmp_path):
     assert (lists[0].grades, lists[0].again) == ((0, 2, 0), (0, 2, 1))
     assert (lists[0].reader, lists[0].again_reader) == (1, 0)
     path = tmp_path / "graded" / "lists.jsonl.gz"
-    write_graded(path, lists)
+    write_records(path, lists)
     assert read_graded(path) == lists == merged(read_graded(path), readings)
     assert twice_graded(lists, same_reader=True) is None
     between = twice_graded(lists, same_reader=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,6 +100,13 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield _record(path, number, line)
+
+
+def write_records(path: Path, records: Iterable[msgspec.Struct]) -> None:
+    """Writes a `.jsonl.gz` file, a line each; equal records give equal bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in records)
+    path.write_bytes(gzip.compress(lines, mtime=0))
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -134,13 +133,6 @@ def merged(known: Iterable[GradedList], readings: Sequence[BatchReading]) -> lis
                 again = tuple(given[candidate] for candidate in first.candidates)
                 lists[each.asked.id] = replace(first, again=again, again_reader=reading.batch.reader)
     return sorted(lists.values(), key=lambda each: (each.id[0], len(each.id), each.id))
-
-
-def write_graded(path: Path, lists: Iterable[GradedList]) -> None:
-    """Writes the lists, a line each; equal lists give equal bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = b"".join(msgspec.json.encode(each) + b"\n" for each in lists)
-    path.write_bytes(gzip.compress(lines, mtime=0))
 
 
 class GradeCounts(NamedTuple):
