@@ -97,6 +97,7 @@ def write_batches(
     lists = [
         BatchList(asked, "test", tuple(numbers[name, id_] for id_ in ids)) for name, asked, ids in unknown
     ]
+    folder.mkdir(parents=True, exist_ok=True)
     for place in range(0, len(lists), SITTING):
         GradingBatch(place // SITTING, 0, tuple(lists[place : place + SITTING])).write(folder, apis)
     (folder / _NUMBERS).write_bytes(msgspec.json.encode([id_ for _, id_ in numbers]))

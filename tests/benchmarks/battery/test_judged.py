@@ -52,7 +52,8 @@ def test_a_batch_holds_what_was_found_and_the_label_and_its_grades_come_back(tmp
 
 def test_what_has_a_grade_is_not_asked_again(tmp_path: Path) -> None:
     known = mail(a=2, b=0, c=1)
-    assert write_batches(tmp_path, [known], [found_in(known, dense="bc")], ["dense"]) == 0
+    assert write_batches(tmp_path / "new", [known], [found_in(known, dense="bc")], ["dense"]) == 0
+    assert read_batches_of(tmp_path / "new") == {}
     assert write_batches(tmp_path, [known], [found_in(known, dense="bf")], ["dense"]) == 1
     assert "mail / f" in (tmp_path / "000.txt").read_text("utf-8")
 
