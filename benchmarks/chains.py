@@ -62,7 +62,7 @@ from kitpick_ingest.sources import botocore_models
 from kitpick_ingest.sources.botocore_models import BotocoreSource
 from kitpick_rescorers import DEFAULT_PROFILE
 from kitpick_rescorers.profiles import Profile, load_profile
-from kitpick_rescorers.stages import Abstain, Complete, Enough, Pack, Stage, Truncate
+from kitpick_rescorers.stages import Abstain, Complete, Enough, Stage, Truncate
 from kitpick_rescorers.stages.complete import Links
 from kitpick_training.data.operations import full_lists
 from kitpick_training.data.records import read_records
@@ -320,7 +320,7 @@ def without(profile: Profile, *kinds: type[Stage]) -> Profile:
 def chained(profile: Profile) -> Profile:
     """The profile with `complete` where it belongs: behind all that ranks, before what cuts the list."""
     place = len(profile.stages)
-    while place and isinstance(profile.stages[place - 1], Abstain | Enough | Pack | Truncate):
+    while place and isinstance(profile.stages[place - 1], Abstain | Enough | Truncate):
         place -= 1
     return replace(profile, stages=(*profile.stages[:place], Complete(), *profile.stages[place:]))
 

@@ -16,16 +16,15 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kitpick_foundation.deadline import UNLIMITED, Deadline
 from kitpick_rescorers.request import Rescored
-from kitpick_rescorers.state import DefinitionSizes, Degradation, StageTrace
+from kitpick_rescorers.state import Degradation, StageTrace
 
 MAX_CELLS = 60_000_000
 """Items × number × budget up to which the problem is solved: about a second and 60 MB."""
 
 
 def best_set(
-    values: Sequence[float], sizes: Sequence[int], budget: int, count: int, deadline: Deadline = UNLIMITED
+    values: Sequence[float], sizes: Sequence[int], budget: int, count: int
 ) -> tuple[int, ...] | None:
     """Positions of the items of largest total value, at most `count` of them and at most `budget` in size.
 
@@ -36,7 +35,6 @@ def best_set(
 
     Raises:
         ValueError: another number of values than of sizes, or a negative one of either.
-        DeadlineExceeded: nobody waits any more.
     """
     if len(values) != len(sizes) or min(values, default=0) < 0 or min(sizes, default=0) < 0:
         raise ValueError("one value and one size an item, none of them negative")
@@ -47,16 +45,11 @@ def best_set(
         return tuple(sorted(top))
     if len(items) * (count + 1) * (budget + 1) > MAX_CELLS:
         return None
-    return _traced(_choices(values, sizes, items, budget, count, deadline), sizes, items, budget)
+    return _traced(_choices(values, sizes, items, budget, count), sizes, items, budget)
 
 
 def _choices(
-    values: Sequence[float],
-    sizes: Sequence[int],
-    items: Sequence[int],
-    budget: int,
-    count: int,
-    deadline: Deadline,
+    values: Sequence[float], sizes: Sequence[int], items: Sequence[int], budget: int, count: int
 ) -> NDArray[np.bool_]:
     """Whether an item is taken, (n, count + 1, budget + 1), decided from the last item to the first.
 
@@ -65,7 +58,6 @@ def _choices(
     best = np.zeros((count + 1, budget + 1))
     taken = np.zeros((len(items), count + 1, budget + 1), dtype=np.bool_)
     for row in range(len(items) - 1, -1, -1):
-        deadline.check("packing")
         size, value = sizes[items[row]], values[items[row]]
         with_it = best[:-1, : budget + 1 - size] + value
         # At equal value the earlier item is taken, so that the order breaks ties.
@@ -98,10 +90,6 @@ class TokenCounter(msgspec.Struct, frozen=True):
     name: str
     count: Callable[[str], int]
 
-    def measure(self, definitions: Mapping[str, str]) -> DefinitionSizes:
-        """Tokens of every definition."""
-        return DefinitionSizes(self.name, {key: self.count(text) for key, text in definitions.items()})
-
 
 def token_counter() -> TokenCounter:
     """Tiktoken if it is installed with its vocabulary, otherwise characters ÷ 4, rounded up."""
@@ -125,22 +113,17 @@ def first_fit(ids: Iterable[str], sizes: Mapping[str, int], budget: int) -> list
     return kept
 
 
-def best_fit(
-    ids: Sequence[str], sizes: Mapping[str, int], budget: int, count: int, deadline: Deadline = UNLIMITED
-) -> list[str]:
+def best_fit(ids: Sequence[str], sizes: Mapping[str, int], budget: int, count: int) -> list[str]:
     """The set of at most `count` ids that is worth most within `budget` tokens, in order.
 
     The one at rank r is worth r^-1.5: a large definition gives way where others are worth more together.
-    Exact, except for problems beyond `knapsack.MAX_CELLS`, for which the first fit is taken. An id of unknown
-    size is left out.
-
-    Raises:
-        DeadlineExceeded: nobody waits any more.
+    Exact, except for problems beyond `MAX_CELLS`, for which the first fit is taken. An id of unknown size is
+    left out.
     """
     ranks = {key: rank for rank, key in enumerate(ids, start=1) if key in sizes}
     known = list(ranks)
     values = [ranks[key] ** -1.5 for key in known]
-    found = best_set(values, [sizes[key] for key in known], budget, count, deadline)
+    found = best_set(values, [sizes[key] for key in known], budget, count)
     return first_fit(known, sizes, budget)[:count] if found is None else [known[place] for place in found]
 
 

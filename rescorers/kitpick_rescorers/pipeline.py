@@ -28,7 +28,6 @@ from kitpick_rescorers.stages import (
     Decode,
     Enough,
     Learned,
-    Pack,
     Stage,
 )
 from kitpick_rescorers.state import Degradation, Need, StageTrace, State
@@ -62,7 +61,7 @@ def rescore(
 
 _READS = (Abstain, Blend, Classify, Concentrate, CrossEncode, Learned)
 """Stages that read English, or judge by what was read."""
-_OF_THE_WHOLE = (Complete, Enough, Pack)
+_OF_THE_WHOLE = (Complete, Enough)
 """Stages that work on a finished order: the rules come before them."""
 
 

@@ -16,7 +16,6 @@ from kitpick_rescorers.scoring import isotonic
 from kitpick_rescorers.state import (
     ANSWERABLE,
     MAX_HELD,
-    DefinitionSizes,
     Degradation,
     HeldIdentifier,
     Matrix,
@@ -60,8 +59,6 @@ class RescoreRequest(msgspec.Struct, frozen=True, eq=False):
     """Documents fetched because an earlier answer said `need`; their places do not count."""
     complete_tools: frozenset[str] = frozenset()
     """Tool keys of which every visible API has been fetched."""
-    sizes: DefinitionSizes | None = None
-    """Sizes of the definitions, for a pipeline that packs into a token budget."""
     intent_trust: float = 1.0
     """How far the candidates' `intent` places are to be trusted, in [0, 1]."""
     vector_model: str = ""
@@ -152,7 +149,6 @@ def opening_state(request: RescoreRequest) -> State:
         vector=None,
         ranked=tuple(ranked),
         complete_tools=request.complete_tools,
-        sizes=request.sizes,
         intent_trust=request.intent_trust,
         held=request.held,
         degraded=as_read(request.query)[1],

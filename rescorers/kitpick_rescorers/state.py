@@ -134,15 +134,6 @@ def faults(degraded: Sequence[Degradation]) -> list[Degradation]:
     return [each for each in degraded if each.stage != LONG_REQUEST]
 
 
-class DefinitionSizes(msgspec.Struct, frozen=True):
-    """Token counts of definitions, and who counted."""
-
-    counter: str
-    """Name of the counter, e.g. `tiktoken o200k_base` or `length ÷ 4`."""
-    tokens: Mapping[str, int]
-    """Tokens by candidate id."""
-
-
 ANSWERABLE = "answerable"
 """Name of the detail that is the probability that anything in a list serves the request."""
 
@@ -173,7 +164,6 @@ class State(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     ranked: tuple[Ranked, ...]
     complete_tools: frozenset[str] = frozenset()
     """Tool keys of which every visible API is among the candidates already."""
-    sizes: DefinitionSizes | None = None
     intent_trust: float = 1.0
     """Factor of the weight of the `intent` ranking."""
     held: tuple[HeldIdentifier, ...] = ()

@@ -10,13 +10,11 @@ from kitpick_engines.contract import Candidate, Place, Vector
 from kitpick_engines.document import ApiDocument
 from kitpick_engines.text import rerank_text
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.state import DefinitionSizes
 from kitpick_service.errors import Invalid
 from kitpick_service.protocol import (
     RescoreCall,
     WireCandidate,
     WirePlace,
-    WireSizes,
 )
 
 NO_VECTOR: Vector = np.empty(0, np.float32)
@@ -39,7 +37,6 @@ def request_of(call: RescoreCall) -> RescoreRequest:
         k=call.k,
         fetched=fetched,
         complete_tools=frozenset(call.complete_tools),
-        sizes=None if call.sizes is None else DefinitionSizes(call.sizes.counter, call.sizes.tokens),
         intent_trust=call.intent_trust,
         vector_model=call.vector_model,
         held=call.held,
@@ -58,7 +55,6 @@ def call_of(request: RescoreRequest, **settings: object) -> RescoreCall:
         k=request.k,
         fetched=tuple(map(_wire_candidate, request.fetched)),
         complete_tools=tuple(sorted(request.complete_tools)),
-        sizes=None if request.sizes is None else WireSizes(request.sizes.counter, dict(request.sizes.tokens)),
         intent_trust=request.intent_trust,
         vector_model=request.vector_model,
         held=request.held,

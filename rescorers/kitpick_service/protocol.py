@@ -87,14 +87,6 @@ class WireCandidate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """What an answer holds, likewise."""
 
 
-class WireSizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens of each candidate's definition, for a profile that packs into a budget."""
-
-    counter: Annotated[str, msgspec.Meta(max_length=200)]
-    """Who counted, e.g. `tiktoken o200k_base`."""
-    tokens: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
-
-
 WireCandidates = Annotated[tuple[WireCandidate, ...], msgspec.Meta(max_length=MAX_CANDIDATES)]
 
 
@@ -120,7 +112,6 @@ class RescoreCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """Documents that were fetched because an earlier answer said `need`."""
     complete_tools: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MAX_CANDIDATES)] = ()
     """Keys (`category/tool`) of the tools of which every visible API has been fetched."""
-    sizes: WireSizes | None = None
     held: HeldIdentifiers = ()
     """Identifiers that the conversation holds beside the query: nobody need give them."""
     placed_first: Annotated[

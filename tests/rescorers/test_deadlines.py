@@ -11,13 +11,11 @@ from kitpick_engines.contract import Candidate, Place
 from kitpick_foundation.deadline import Deadline, DeadlineExceeded
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.nnn import NnnProblem, solve_active_set
-from kitpick_rescorers.packing import best_set
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
 from kitpick_rescorers.request import RescoreRequest
-from kitpick_rescorers.stages import Decode, Diversify, Fuse, Pack
+from kitpick_rescorers.stages import Decode, Diversify, Fuse
 from kitpick_rescorers.stages.hierarchy import components
-from kitpick_rescorers.state import DefinitionSizes
 
 HARD = {"l1": 0.0, "l2": 1.0, "candidates": 1_000}
 """Everything is chosen: a single decode of these takes many seconds, by the path minutes."""
@@ -33,8 +31,7 @@ def request_of_thousand() -> RescoreRequest:
         )
         for n in range(1_000)
     ]
-    sizes = DefinitionSizes("test", {str(n): 50 + n % 37 for n in range(1_000)})
-    return RescoreRequest("q", candidates, vectors.mean(axis=0), k=1_000, sizes=sizes)
+    return RescoreRequest("q", candidates, vectors.mean(axis=0), k=1_000)
 
 
 class Looks(Deadline):
@@ -91,7 +88,7 @@ def test_a_deadline_that_does_not_pass_changes_no_digit(request_of_thousand: Res
     assert [(hit.id, hit.score) for hit in alone.results] == [(hit.id, hit.score) for hit in timed.results]
 
 
-@pytest.mark.parametrize("stage", [Fuse(), Decode(), Diversify(), Pack(budget=1_000)])
+@pytest.mark.parametrize("stage", [Fuse(), Decode(), Diversify()])
 def test_no_stage_begins_after_the_deadline(request_of_thousand: RescoreRequest, stage: Any) -> None:
     found = rescore(request_of_thousand, Profile("one", (stage,)), Models(), deadline=passed())
     assert [(item.stage, item.reason) for item in found.degraded] == [
@@ -133,5 +130,3 @@ def test_every_loop_of_a_stage_looks_at_the_deadline() -> None:
     vectors = np.eye(3)
     with pytest.raises(DeadlineExceeded):
         components(vectors > 0, passed())
-    with pytest.raises(DeadlineExceeded):
-        best_set([1.0, 1.0], [2, 2], 3, 2, passed())

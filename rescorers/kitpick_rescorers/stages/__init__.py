@@ -7,7 +7,7 @@ from kitpick_rescorers.stages.classify import Classify
 from kitpick_rescorers.stages.complete import Complete
 from kitpick_rescorers.stages.cross_encode import CrossEncode
 from kitpick_rescorers.stages.decode import Decode
-from kitpick_rescorers.stages.depth import Abstain, Enough, Pack, Truncate
+from kitpick_rescorers.stages.depth import Abstain, Enough, Truncate
 from kitpick_rescorers.stages.fusion import Blend, Combine, Fuse
 from kitpick_rescorers.stages.hierarchy import Concentrate, Diversify
 from kitpick_rescorers.stages.language import RankGpt
@@ -28,7 +28,6 @@ AnyStage = (
     | RankGpt
     | Abstain
     | Enough
-    | Pack
 )
 """Every stage, as a union tagged by the field `stage`."""
 
@@ -46,7 +45,6 @@ __all__ = [
     "Enough",
     "Fuse",
     "Learned",
-    "Pack",
     "RankGpt",
     "Requirement",
     "Stage",

@@ -53,7 +53,7 @@ class Complete(Stage, frozen=True, tag="complete"):
     one of another tool must mean the same thing (`_acquainted`). It moves up
     behind the hit that needs it; what it needs itself is drawn in as well, `steps` deep. Where no candidate
     of the hit's tool gives what is needed, the stage needs all APIs of that tool; for a function of no tool,
-    functions of names that are common for what gives the thing. Should come late, before `enough` and `pack`.
+    functions of names that are common for what gives the thing. Should come late, before `enough`.
     """
 
     leads: Count = 3

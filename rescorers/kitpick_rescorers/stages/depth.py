@@ -1,19 +1,15 @@
-"""Stages that decide the length of the list: truncate, abstain, enough, pack.
+"""Stages that decide the length of the list: truncate, abstain, enough.
 
-`truncate` cuts before the cross-encoder. `enough` keeps as many hits as a request is expected to need, `pack`
-as many as a token budget holds. `abstain` reports that nothing found is likely to do the job.
+`truncate` cuts before the cross-encoder. `enough` keeps as many hits as a request is expected to need.
+`abstain` reports that nothing found is likely to do the job.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
 import numpy as np
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.models import Models
-from kitpick_rescorers.packing import best_fit
 from kitpick_rescorers.stages.base import Count, Probability, Requirement, Stage, threshold_of
 from kitpick_rescorers.state import Ranked, State
 
@@ -52,7 +48,6 @@ class Truncate(Stage, frozen=True, tag="truncate"):
         return self.seen if models.scorer.manifest.is_seen(item.tool) else self.unseen
 
 
-_MOST_PACKED = 50
 FALLBACK = 0.05
 """Threshold for a model whose manifest has no `abstain`: below it a candidate is clearly irrelevant."""
 
@@ -87,7 +82,7 @@ class Enough(Stage, frozen=True, tag="enough"):
 
     By calibrated probabilities p, the first m hits are expected to hold (p₁ + … + p_m) / (p₁ + … + p_most) of
     what serves the request among the first `most`. The smallest m that reaches `completeness` is kept. An API
-    without a probability was not worth reading, and counts as 0. Should come last, but for `pack`.
+    without a probability was not worth reading, and counts as 0. Should come last.
     """
 
     completeness: Probability = 0.9
@@ -109,30 +104,3 @@ class Enough(Stage, frozen=True, tag="enough"):
         count = min(count, len(head))
         note = f"{count} kept: {shares[count - 1]:.0%} of what is expected among the first {len(head)}"
         return state.with_ranked(state.ranked[:count], {}, note)
-
-
-class Pack(Stage, frozen=True, tag="pack"):
-    """Keeps the set of largest value within the budget (see `best_fit`), in the order of the list."""
-
-    budget: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
-    """Tokens."""
-
-    def apply(self, state: State, models: Models) -> State:
-        """The list of the APIs that were kept."""
-        if state.sizes is None:
-            raise StageUnavailable("the request does not say how large the definitions are")
-        tokens = state.sizes.tokens
-        ids = [item.id for item in state.ranked]
-        fitting = set(best_fit(ids, tokens, self.budget, _MOST_PACKED, state.deadline))
-        kept = [item for item in state.ranked if item.id in fitting]
-        used = sum(tokens[item.id] for item in kept)
-        note = (
-            f"{len(kept)} of {len(state.ranked)} fit: {used} of {self.budget} tokens by {state.sizes.counter}"
-        )
-        reasons = {item.id: _reason(tokens.get(item.id), item.id in fitting) for item in state.ranked}
-        return state.with_ranked(kept, reasons, note)
-
-
-def _reason(tokens: int | None, fits: bool) -> str:
-    size = "unknown size" if tokens is None else f"{tokens} tokens"
-    return size if fits else f"cut: {size}, others are worth more of the budget"

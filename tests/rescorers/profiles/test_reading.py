@@ -94,7 +94,7 @@ def test_stages_can_be_added():
         ('name="p"\nextends="best"', "mine.toml: extends: no shipped profile 'best'; allowed: bm25, "),
         ('name="p"\nextends=["bm25"]', "mine.toml: extends: no shipped profile"),
         (
-            'name="p"\nextends="hybrid"\n' + '[[stages]]\nstage="pack"\nbudget=1\n' * 50,
+            'name="p"\nextends="hybrid"\n' + '[[stages]]\nstage="enough"\n' * 50,
             "mine.toml: stages: 51 with those of hybrid: at most 50",
         ),
         ("name = ", "mine.toml: TOML: "),

@@ -121,12 +121,6 @@ RESCORE: dict[str, dict[str, Any]] = {
         "vector_model": "another-model@0123456789ab",
         "candidates": [WEATHER, HOTELS],
     },
-    "rescore-pack": {
-        "query": QUERY,
-        "candidates": [WEATHER, HOTELS],
-        "sizes": {"counter": "length ÷ 4", "tokens": {WEATHER["id"]: 60, HOTELS["id"]: 80}},
-        "profile": {"name": "packed", "stages": [{"stage": "fuse"}, {"stage": "pack", "budget": 100}]},
-    },
     "error-wrong-type": {"query": 1, "candidates": []},
     "error-unknown-field": {"query": QUERY, "candidates": [], "candidate": []},
     "error-no-text": {"query": QUERY, "candidates": [{"id": "a"}]},

@@ -164,7 +164,7 @@ def test_fields_of_calls_that_are_null_are_left_out_at_every_level() -> None:
         "query": "q",
         "candidates": [{"id": "a", "tool": None, "fields": {"description": None, "parameters": None}}],
         "profile": {"name": "x", "stages": stages, "description": None},
-        "sizes": None,
+        "vector": None,
     }
     found = decode(decoder, msgspec.json.encode(call))
     assert isinstance(found, RescoreCall)
