@@ -25,13 +25,14 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertForSequenceClassification
 
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import CallFailed, Completion, Likelihoods, Message
+from kitpick_rescorers.llm.model import CallFailed, Completion, Message
 from kitpick_training.cross_encoder import RerankerTask, TrainableCrossEncoder
 from kitpick_training.examples import RankingList
 from kitpick_training.loop import TrainingRun
 from kitpick_training.own.demonstrations import reranker_lists, retriever_list
 from kitpick_training.own.demorank import Demonstration, DemonstrationRetriever, DemonstrationSelector
 from kitpick_training.own.feedback import ModelFeedback, greedy_sequence
+from kitpick_training.own.likelihood import Likelihoods
 from kitpick_training.own.lists import GradedRequest, OwnLists
 from kitpick_training.recipe import RerankerRecipe
 

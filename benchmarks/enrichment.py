@@ -31,7 +31,7 @@ from kitpick_evaluation.metrics import score_rankings
 from kitpick_evaluation.significance import mean_intervals
 from kitpick_rescorers.intents.written import EQUAL, Enrichment, Nearness, WrittenStore
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import Completion, Likelihoods, Message, NoLikelihoods
+from kitpick_rescorers.llm.model import Completion, Message
 from kitpick_rescorers.llm.writing import question
 from kitpick_training.data.records import labelled
 from kitpick_training.data.split import Split
@@ -203,9 +203,3 @@ class Writer:
     ) -> Completion:
         """Implements `LanguageModel`."""
         return Completion(self._answers[messages], 0, 0)
-
-    def likelihoods(
-        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
-    ) -> Likelihoods:
-        """Implements `LanguageModel`: nobody asks for them here."""
-        raise NoLikelihoods(self.identity)

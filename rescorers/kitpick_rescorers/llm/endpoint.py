@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import ceil
@@ -18,11 +18,8 @@ from kitpick_foundation.masking import masked
 from kitpick_rescorers.llm.model import (
     CallFailed,
     Completion,
-    Likelihoods,
     LlmUnavailable,
     Message,
-    NoLikelihoods,
-    summed,
     tokens_in,
 )
 from kitpick_rescorers.loop_thread import LoopClient
@@ -34,8 +31,6 @@ MAX_ANSWER_BYTES = 1024 * 1024
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _REFUSALS = frozenset({400, 404, 422, 501})
 """How an endpoint may say that it does not know a field of the request."""
-_ALTERNATIVES = 20
-"""First tokens of an answer that are asked for: as many as the hosted services give."""
 _SHOWN, _OK = 200, 200
 
 
@@ -54,19 +49,6 @@ class LlmSettings(msgspec.Struct, frozen=True):
 class _ChatChoice(msgspec.Struct):
     message: dict[str, Any]
     logprobs: Any = None
-
-
-class _Alternative(msgspec.Struct):
-    token: str
-    logprob: float
-
-
-class _ChatToken(_Alternative):
-    top_logprobs: list[_Alternative] = []
-
-
-class _Logprobs(msgspec.Struct):
-    content: list[_ChatToken]
 
 
 class _PromptDetails(msgspec.Struct):
@@ -89,6 +71,8 @@ class ChatTurn(msgspec.Struct, frozen=True):
     """Tokens of the prompt that the provider's cache served; 0 where the endpoint does not say."""
     completion_tokens: int
     cost: float
+    logprobs: Any = None
+    """As the endpoint gave them, if they were asked for."""
 
 
 class _ChatResponse(msgspec.Struct):
@@ -143,38 +127,23 @@ class ChatEndpoint:
         *,
         max_tokens: int,
         seconds: float,
+        wanted: Mapping[str, Any] | None = None,
     ) -> ChatTurn:
         """The model's next message in a conversation that may call tools.
 
         Messages are as the protocol has them, with tool calls and their answers; tools are in OpenAI's form.
-        The whole exchange takes so many seconds at most.
+        `wanted` are further fields of the call. The whole exchange takes so many seconds at most.
 
         Raises:
             CallFailed: every failure of the endpoint.
         """
         body = {"model": self._settings.model, "messages": list(messages), "max_tokens": max_tokens}
-        body |= {"temperature": 0} | ({"tools": list(tools)} if tools else {})
+        body |= {"temperature": 0} | ({"tools": list(tools)} if tools else {}) | dict(wanted or {})
         choice, usage = _decoded(*self._post(body, time.monotonic() + seconds))
         used = usage or _ChatUsage(ceil(len(msgspec.json.encode(body)) / 4), 0)
         cached = (used.prompt_tokens_details or _PromptDetails()).cached_tokens or 0
-        return ChatTurn(choice.message, used.prompt_tokens, cached, used.completion_tokens, self._cost(used))
-
-    def likelihoods(
-        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
-    ) -> Likelihoods:
-        """Implements `LanguageModel`: sums the likeliest first tokens that spell an answer.
-
-        An answer that a model's tokens cut in two counts nothing.
-        """
-        wanted = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
-        status, data = self._post(self._question(messages, 1) | wanted, time.monotonic() + seconds)
-        if status in _REFUSALS:
-            raise NoLikelihoods(f"HTTP {status}, asked for log-probabilities: {_excerpt(data)}")
-        choice, usage = _decoded(status, data)
-        found = tuple((item.token, item.logprob) for item in _first_tokens(choice.logprobs))
-        usage = usage or _estimated(messages, "1234")
-        masses = summed(found, answers)
-        return Likelihoods(masses, usage.prompt_tokens, usage.completion_tokens, self._cost(usage))
+        spent = used.prompt_tokens, cached, used.completion_tokens, self._cost(used)
+        return ChatTurn(choice.message, *spent, choice.logprobs)
 
     def _question(self, messages: tuple[Message, ...], max_tokens: int) -> dict[str, Any]:
         return {
@@ -260,15 +229,6 @@ def _told_usage(told: object) -> _ChatUsage | None:
         return convert_to(told, _ChatUsage)
     except msgspec.ValidationError:
         return None
-
-
-def _first_tokens(logprobs: object) -> Sequence[_Alternative]:
-    """The alternatives for the first token of an answer."""
-    try:
-        first = convert_to(logprobs, _Logprobs).content[0]
-    except (msgspec.ValidationError, IndexError) as error:
-        raise NoLikelihoods("the endpoint answers without log-probabilities") from error
-    return first.top_logprobs or [first]
 
 
 def _excerpt(data: bytes) -> str:

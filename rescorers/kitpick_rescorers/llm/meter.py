@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -16,12 +16,25 @@ from kitpick_rescorers.llm.model import (
     CapReached,
     Completion,
     LanguageModel,
-    Likelihoods,
     Message,
     tokens_in,
 )
 
-ModelReply = TypeVar("ModelReply", Completion, Likelihoods)
+
+class Metered(Protocol):
+    """An answer of a model, with its tokens and cost."""
+
+    @property
+    def prompt_tokens(self) -> int: ...  # noqa: D102 - as `Completion` has it, like the next two
+
+    @property
+    def completion_tokens(self) -> int: ...  # noqa: D102
+
+    @property
+    def cost(self) -> float: ...  # noqa: D102
+
+
+ModelReply = TypeVar("ModelReply", bound=Metered)
 
 _PAUSE = 0.25
 """Seconds before a second attempt where the endpoint names no other time; doubled each time."""
@@ -42,7 +55,7 @@ class CallMeter:
     """Calls a model within caps and within the deadline of the request. Safe to use from several threads."""
 
     def __init__(self, model: LanguageModel, caps: Caps, deadline: Deadline = UNLIMITED) -> None:
-        self._model = model
+        self.model = model
         self._caps = caps
         self._whole = deadline
         self._deadline = time.monotonic() + caps.seconds
@@ -60,22 +73,11 @@ class CallMeter:
         Raises:
             CallFailed: no attempt succeeded, or a cap would be exceeded.
         """
-        return self._metered(
+        return self.metered(
             max_tokens + tokens_in(messages),
-            lambda seconds: self._model.complete(
+            lambda seconds: self.model.complete(
                 messages, max_tokens=max_tokens, schema=schema, seconds=seconds
             ),
-        )
-
-    def judge(self, messages: tuple[Message, ...], answers: Sequence[str]) -> Likelihoods:
-        """The likelihood of each answer, after as many attempts as are left.
-
-        Raises:
-            CallFailed: no attempt succeeded, the model does not say, or a cap would be exceeded.
-        """
-        return self._metered(
-            1 + tokens_in(messages),
-            lambda seconds: self._model.likelihoods(messages, answers, seconds=seconds),
         )
 
     def tell(self, outcome: str) -> None:
@@ -93,8 +95,12 @@ class CallMeter:
         """Calls, tokens, cost and outcomes so far, as figures of the trace."""
         return {"calls": float(self.calls), "tokens": float(self.tokens), "cost": self.cost, **self.outcomes}
 
-    def _metered(self, estimate: int, call: Callable[[float], ModelReply]) -> ModelReply:
-        """The answer of `call`, which receives the seconds that it may take."""
+    def metered(self, estimate: int, call: Callable[[float], ModelReply]) -> ModelReply:
+        """The answer of `call`, which receives the seconds it may take, after as many attempts as are left.
+
+        Raises:
+            CallFailed: as `ask`.
+        """
         pause = _PAUSE
         while True:
             self._reserve(estimate)
@@ -120,7 +126,7 @@ class CallMeter:
             self.calls += 1
             self._reserved += estimate
 
-    def _release(self, estimate: int, answer: Completion | Likelihoods | None) -> None:
+    def _release(self, estimate: int, answer: Metered | None) -> None:
         with self._lock:
             self._reserved -= estimate
             if answer is not None:

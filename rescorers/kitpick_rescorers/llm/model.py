@@ -1,9 +1,9 @@
-"""The protocol of a language model, and the likelihood of its answers."""
+"""The protocol of a language model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import msgspec
@@ -33,16 +33,6 @@ class Completion(msgspec.Struct, frozen=True):
     """Cost of the answer, in the currency of the prices that the operator gave."""
 
 
-class Likelihoods(msgspec.Struct, frozen=True):
-    """The likelihood of each of some answers, with tokens and cost."""
-
-    masses: tuple[float, ...]
-    """Probabilities in [0, 1], one an answer, that the reply begins with it in any spelling."""
-    prompt_tokens: int
-    completion_tokens: int
-    cost: float = 0.0
-
-
 class LlmUnavailable(RescorerError):
     """The configured language model cannot be used."""
 
@@ -58,10 +48,6 @@ class CallFailed(RescorerError):
 
 class CapReached(CallFailed):
     """A call that was not made, because it would exceed a cap."""
-
-
-class NoLikelihoods(CallFailed):
-    """A model that does not return the likelihood of its answers."""
 
 
 class LanguageModel(Protocol):
@@ -81,37 +67,3 @@ class LanguageModel(Protocol):
         Raises:
             CallFailed: there is no answer.
         """
-
-    def likelihoods(
-        self, messages: tuple[Message, ...], answers: Sequence[str], *, seconds: float
-    ) -> Likelihoods:
-        """How likely the reply begins with each of some words.
-
-        The words begin differently; they count in any case, with or without a leading space.
-
-        Raises:
-            NoLikelihoods: the model does not say.
-            CallFailed: there is no answer.
-        """
-
-
-_SPACES = str.maketrans({"▁": " ", "Ġ": " ", "Ċ": "\n"})
-"""How vocabularies write a space and a line break within a token."""
-
-
-def summed(alternatives: Iterable[tuple[str, float]], answers: Sequence[str]) -> tuple[float, ...]:
-    """Probabilities of the answers, (answers,) in [0, 1]: those of all tokens that spell one of them.
-
-    `alternatives` are tokens that a reply may begin with and their natural log-probabilities. No two answers
-    differ in case and space alone.
-    """
-    masses = dict.fromkeys((folded(answer) for answer in answers), 0.0)
-    for token, logprob in alternatives:
-        if (word := folded(token)) in masses and not math.isnan(logprob):
-            masses[word] += math.exp(min(logprob, 0.0))
-    return tuple(min(1.0, masses[folded(answer)]) for answer in answers)
-
-
-def folded(token: str) -> str:
-    """The word that a token spells, without case and surrounding space."""
-    return token.translate(_SPACES).strip().casefold()

@@ -13,11 +13,9 @@ from kitpick_rescorers.llm.meter import CallMeter, Caps
 from kitpick_rescorers.llm.model import (
     CallFailed,
     CapReached,
-    Likelihoods,
     Message,
-    NoLikelihoods,
-    summed,
 )
+from kitpick_training.own.likelihood import Likelihoods, NoLikelihoods, judge, likelihoods, summed
 
 ANSWERS = ("Yes", "No")
 QUESTION = (Message("user", "Is it?"),)
@@ -57,7 +55,7 @@ def ask(fake):
         settings = LlmSettings(
             url=fake(*behaviours, **more).url, model="m", key="secret-key", prompt_price=2.0
         )
-        return ChatEndpoint(settings).likelihoods(QUESTION, ANSWERS, seconds=seconds)
+        return likelihoods(ChatEndpoint(settings), QUESTION, ANSWERS, seconds=seconds)
 
     return asked
 
@@ -65,17 +63,17 @@ def ask(fake):
 def test_an_endpoint_tells_the_likelihoods_of_one_token(fake) -> None:
     endpoint = fake(tokens=lambda _: {"Yes": 0.5, " yes": 0.125, "No": 0.25, "Maybe": 0.125})
     model = ChatEndpoint(LlmSettings(url=endpoint.url, model="m", prompt_price=2.0))
-    found = model.likelihoods(QUESTION, ANSWERS, seconds=20)
+    found = likelihoods(model, QUESTION, ANSWERS, seconds=20)
     assert found.masses == pytest.approx((0.625, 0.25))
     assert (found.prompt_tokens, found.completion_tokens, found.cost) == (100, 10, pytest.approx(200e-6))
     body = endpoint.asked[0]
     assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 20, 1)
 
 
-def test_an_endpoint_without_likelihoods_is_told_apart_from_one_that_fails(ask) -> None:
+def test_an_endpoint_without_likelihoods_says_so(ask) -> None:
     with pytest.raises(NoLikelihoods, match="without log-probabilities"):
         ask("well")
-    with pytest.raises(NoLikelihoods, match=r"HTTP 400.*logprobs is not supported"):
+    with pytest.raises(CallFailed, match=r"HTTP 400.*logprobs is not supported"):
         ask("logprobs refused")
 
 
@@ -97,10 +95,10 @@ def test_judging_is_capped_and_tried_again_like_every_call(fake) -> None:
     pytest.importorskip("httpx2")
     endpoint = fake("503", "well", tokens=lambda _: {"Yes": 1.0})
     meter = CallMeter(ChatEndpoint(LlmSettings(url=endpoint.url, model="m")), CAPS)
-    assert meter.judge(QUESTION, ANSWERS).masses == (1.0, 0.0)
+    assert judge(meter, QUESTION, ANSWERS).masses == (1.0, 0.0)
     assert (meter.calls, meter.tokens) == (2, 110)
     for _ in range(2):
-        meter.judge(QUESTION, ANSWERS)
+        judge(meter, QUESTION, ANSWERS)
     with pytest.raises(CapReached, match="cap of 4 calls"):
-        meter.judge(QUESTION, ANSWERS)
+        judge(meter, QUESTION, ANSWERS)
     assert len(endpoint.asked) == 4

@@ -9,7 +9,7 @@ import pytest
 
 from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.llm.endpoint import ChatEndpoint, LlmSettings
-from kitpick_rescorers.llm.model import CallFailed, Likelihoods, NoLikelihoods
+from kitpick_rescorers.llm.model import CallFailed
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.pipeline import rescore
 from kitpick_rescorers.profiles import Profile
@@ -17,6 +17,7 @@ from kitpick_rescorers.request import RescoreRequest
 from kitpick_rescorers.stages import Fuse
 from kitpick_training.own import demorank
 from kitpick_training.own.demorank import Demonstration, DemoRank
+from kitpick_training.own.likelihood import Likelihoods, NoLikelihoods
 
 SHOT = Demonstration("send a letter", "mail/send", True, "mail: send")
 
@@ -119,7 +120,7 @@ def test_what_is_missing_is_named(bench) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
-        ("logprobs refused", "HTTP 400, asked for log-probabilities"),
+        ("logprobs refused", "HTTP 400: .*logprobs is not supported"),
         ("html", "no chat completion"),
         ("half", "no chat completion"),
         ("hang up", "Error"),

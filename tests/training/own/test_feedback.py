@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import CapReached, Likelihoods
+from kitpick_rescorers.llm.model import CapReached
 from kitpick_training.own.demorank import Demonstration
 from kitpick_training.own.feedback import InvalidFeedback, ModelFeedback
+from kitpick_training.own.likelihood import Likelihoods
 
 SHOTS = [Demonstration(f"request {number}", "a", True, f"tool {number}") for number in range(3)]
 

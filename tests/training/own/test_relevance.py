@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitpick_rescorers.llm.meter import CallMeter, Caps
-from kitpick_rescorers.llm.model import Likelihoods
 from kitpick_training.own.demorank import Demonstration, ask_relevance, by_relevance, relevance_messages
+from kitpick_training.own.likelihood import Likelihoods
 
 SHOTS = (
     Demonstration("send a letter", "mail/send", True, "mail: send. Sends a letter."),

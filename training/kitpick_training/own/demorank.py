@@ -34,6 +34,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Window
 from kitpick_rescorers.stages.language import LanguageStage, stage_failures
 from kitpick_rescorers.state import State
+from kitpick_training.own.likelihood import judge
 
 MAX_DEMONSTRATIONS = 50_000
 MAX_POOL_BYTES = 256 * 1024 * 1024
@@ -234,7 +235,7 @@ def ask_relevance(
     Raises:
         CallFailed: there is no answer, or it does not say how likely it was, or a cap is reached.
     """
-    yes, no = meter.judge(relevance_messages(query, text, demonstrations, characters), ANSWERS).masses
+    yes, no = judge(meter, relevance_messages(query, text, demonstrations, characters), ANSWERS).masses
     scored = yes + no > 0 and yes + no >= least_mass
     meter.tell("ok" if scored else "unscored")
     return yes / (yes + no) if scored else None
