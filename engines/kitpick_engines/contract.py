@@ -39,9 +39,6 @@ def checked_vector(vector: Vector, dimensions: int) -> Vector:
 
 
 Vector = NDArray[np.float32]
-SLOTS = 65_536
-
-
 MAX_DIMENSIONS = 65_536
 """No encoder has as many. Where an index says more, a stranger wrote it to fill the memory."""
 
@@ -280,12 +277,6 @@ class RestrictedDocument(msgspec.Struct, frozen=True):
     """The tenant it belongs to; empty if all tenants share it."""
     limited: bool
     """Whether only certain principals may see it."""
-
-
-def slot_of(document_id: str) -> int:
-    """A number below `SLOTS` from a digest of the id, stored for versions that synced by ranges of it."""
-    digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=4).digest()
-    return int.from_bytes(digest, "big") % SLOTS
 
 
 class Engine(Protocol):

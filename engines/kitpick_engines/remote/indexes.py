@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import IndexSchema
 from kitpick_engines.errors import EngineError, NameTaken
 from kitpick_engines.remote.address import Address
-from kitpick_engines.remote.mapping import ADDED, index_settings, mapping
+from kitpick_engines.remote.mapping import index_settings, mapping
 from kitpick_engines.remote.ownership import strangers
 from kitpick_engines.remote.queries import committed
 from kitpick_engines.remote.server import Json, RequestRefused, SearchServer, ServerDialect
@@ -30,7 +30,7 @@ def body(address: Address, dialect: ServerDialect, schema: IndexSchema) -> Json:
 
 
 def make_index(server: SearchServer, name: str, described: Json, known: bool) -> None:
-    """Creates an index unless it is there, and adds what one of an earlier version lacks.
+    """Creates an index unless it is there, and names its model again where somebody took that away.
 
     Raises:
         NameTaken: it is there, is not `known` to be the catalog's, and is not empty.
@@ -40,12 +40,10 @@ def make_index(server: SearchServer, name: str, described: Json, known: bool) ->
         return
     if not known:
         _refuse_full(server, name)
-    # Who may not look or add finds out when a document that has the fields is refused, or by the doctor.
-    with suppress(EngineError):
-        found = server.call("GET", f"/{name}/_mapping")[name]["mappings"]
+    with suppress(EngineError):  # who may not look or change it learns that from the doctor
         said = described["mappings"]["_meta"]
-        if not ADDED.keys() <= found["properties"].keys() or found.get("_meta") != said:
-            server.call("PUT", f"/{name}/_mapping", {"properties": ADDED, "_meta": said})
+        if server.call("GET", f"/{name}/_mapping")[name]["mappings"].get("_meta") != said:
+            server.call("PUT", f"/{name}/_mapping", {"_meta": said})
 
 
 def _refuse_full(server: SearchServer, name: str) -> None:

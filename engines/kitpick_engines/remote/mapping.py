@@ -2,7 +2,7 @@
 
 Three kinds of fields: what `ApiDocument` holds, under its own names, for results and for people who search
 the index themselves; what our own rankings read (`words`, `counts`, `lengths`, `vector`); and what says
-which session wrote a document and which one ended it (`born`, `died`), with `slot` for older versions.
+which session wrote a document and which one ended it (`born`, `died`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,6 @@ EXCLUDED_FROM_SOURCE = ("vector", "words")
 _KEYWORD: Json = {"type": "keyword"}
 _SHOWN_KEYWORD: Json = {"type": "keyword", "ignore_above": _LIMITED}
 _STORED: Json = {"type": "text", "index": False}
-
-ADDED: Json = {
-    **dict.fromkeys(("needs", "gives"), _SHOWN_KEYWORD),
-    **dict.fromkeys(("about", "inputs", "purpose"), _STORED),
-}
-"""Fields that indexes from before 23, or 28, November 2026 lack."""
 
 
 def index_settings() -> Json:
@@ -69,7 +63,6 @@ def mapping(vector: Json, model: str = "") -> Json:
             "vector": vector,
             "born": {"type": "long"},
             "died": {"type": "long"},
-            "slot": {"type": "integer"},
         },
     }
 
@@ -103,7 +96,8 @@ def _document() -> Json:
         "allowed": _KEYWORD,
         "public": {"type": "boolean"},
         "definition": _STORED,
-        **ADDED,
+        **dict.fromkeys(("needs", "gives"), _SHOWN_KEYWORD),
+        **dict.fromkeys(("about", "inputs", "purpose"), _STORED),
         "content_hash": {"type": "keyword", "index": False},
     }
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, IndexedDocument, Vector, slot_of
+from kitpick_engines.contract import Candidate, IndexedDocument, Vector
 from kitpick_engines.document import ApiDocument, Effect
 from kitpick_engines.errors import CorruptStore, InvalidDocument
 from kitpick_engines.lexical import FIELDS, LexicalWeights, TermCounts, Terms, field_lengths, indexed_fields
@@ -85,7 +85,6 @@ def _source(item: IndexedDocument, counts: TermCounts, lengths: NDArray[np.uint1
             "lengths": dict(zip(FIELDS, lengths.tolist(), strict=True)),
             "vector_f32": base64.b64encode(np.asarray(item.vector, "<f4").tobytes()).decode(),
             "born": session,
-            "slot": slot_of(document.id),
         }
         | derived(counts, lengths, item.vector)
     )
