@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence, Set
 
 import msgspec
@@ -18,10 +17,6 @@ from kitpick_rescorers.request import Rescored, RescoreRequest, closing_answer, 
 from kitpick_rescorers.stages import Stage
 from kitpick_rescorers.state import State
 
-_COSTLY = frozenset({"cross_encode", "classify"})
-_STATES = 8
-"""Remembered behind each model, request and round."""
-
 
 class Recorded(msgspec.Struct, frozen=True, eq=False):
     """A judged request with its candidates and vectors."""
@@ -30,8 +25,8 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
     request: RescoreRequest
     """The request with all candidates of the first stage."""
     fetcher: Fetcher
-    memos: dict[tuple[str, ...], RecentStates]
-    """States of the pipeline, by the ids of the documents that were fetched."""
+    begun: dict[tuple[str, ...], tuple[tuple[Stage, ...], State]]
+    """By fetched ids: all stages but the last of the latest profile, and the state behind them."""
 
     @classmethod
     def of(cls, query: JudgedQuery, request: RescoreRequest, fetcher: Fetcher) -> Recorded:
@@ -39,7 +34,7 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
         return cls(query, request, fetcher, {})
 
     def answer(self, profile: Profile, models: Models, k: int) -> Answer:
-        """The answer of a profile. Stages that another profile began with are not run again."""
+        """The answer of a profile. One that differs from the last one in its last stage runs only that."""
         asked = replace(self.request, k=k)
         found, _ = in_rounds(self.fetcher, asked, lambda request: self._rescore(request, profile, models))
         return Answer.of(found)
@@ -51,42 +46,18 @@ class Recorded(msgspec.Struct, frozen=True, eq=False):
         return Recorded.of(self.query, request, _Lacking(self.fetcher, tools))
 
     def _rescore(self, request: RescoreRequest, profile: Profile, models: Models) -> Rescored:
-        """Like `kitpick_rescorers.pipeline.rescore`, from the last cached state of these stages."""
-        memo, stages = self._memo(request), profile.stages
-        begun = ((done, memo.get(stages[:done])) for done in range(len(stages), 0, -1))
-        first, state = next(((done, found) for done, found in begun if found), (0, None))
-        state = state or opening_state(request)
-        for place in range(first, len(stages)):
-            state = run_stage(stages[place], state, models)
-            memo.add(stages[: place + 1], state)
-        return closing_answer(state, request.k)
-
-    def _memo(self, request: RescoreRequest) -> RecentStates:
-        fetched = tuple(candidate.id for candidate in request.fetched)
-        return self.memos.setdefault(fetched, RecentStates())
+        """Like `kitpick_rescorers.pipeline.rescore`, without the rules that read the request."""
+        first, fetched = profile.stages[:-1], tuple(candidate.id for candidate in request.fetched)
+        begun = self.begun.get(fetched)
+        if begun is None or begun[0] != first:
+            self.begun[fetched] = begun = first, _through(first, opening_state(request), models)
+        return closing_answer(_through(profile.stages[-1:], begun[1], models), request.k)
 
 
-class RecentStates:
-    """The last states after each stage that runs a model."""
-
-    def __init__(self, capacity: int = _STATES) -> None:
-        self._behind = {name: OrderedDict[tuple[Stage, ...], State]() for name in _COSTLY}
-        self._capacity = capacity
-
-    def get(self, stages: tuple[Stage, ...]) -> State | None:
-        """The state after these stages, None where it is not remembered."""
-        states = self._behind.get(stages[-1].name, OrderedDict())
-        if stages in states:
-            states.move_to_end(stages)
-        return states.get(stages)
-
-    def add(self, stages: tuple[Stage, ...], state: State) -> None:
-        """Remembers the state if the last of these stages runs a model."""
-        if (states := self._behind.get(stages[-1].name)) is None:
-            return
-        states[stages] = state
-        if len(states) > self._capacity:
-            states.popitem(last=False)
+def _through(stages: Sequence[Stage], state: State, models: Models) -> State:
+    for stage in stages:
+        state = run_stage(stage, state, models)
+    return state
 
 
 class _Lacking:
