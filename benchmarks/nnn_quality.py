@@ -5,7 +5,7 @@ Untrained vectors of the shipped encoder; ToolBench dev and ToolLens test; each 
 Every parameter is chosen by two-fold cross-fitting: the requests are halved by a digest of their ids, and
 what is reported of one half was chosen on the other, by R@5 + Comp@5. `oracle` alone sees the answers: it
 takes the best λ1 of the grid for every request, and shows the headroom. *Hybrid rows* are those of
-`kitpick_rescorers.nnn.hybrid`, λ2 = 1. Differences are paired, with 95 % bootstrap intervals: to dense
+`kitpick_rescorers.nnn.corpus`, λ2 = 1. Differences are paired, with 95 % bootstrap intervals: to dense
 retrieval, and to one λ1 for all.
 
 `--dataset NAME` (repeatable), `--limit N` requests of each, `--data FOLDER`, `--encoder FOLDER` (an exported

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kitpick.settings import Settings
 from kitpick_engines.contract import Filter, Vector
 from kitpick_engines.sentences import MAX_SENTENCES
-from kitpick_foundation.errors import InvalidSetting, MissingExtra
-from kitpick_foundation.fork_gate import FORKS_WAIT
-from kitpick_foundation.forks import fork_lock
-from kitpick_models.encoders import CrossEncoder, Encoder
-from kitpick_models.errors import ModelError, ProviderRefused, RuntimeClash
-from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
-from kitpick_models.locate import ChosenModels
-from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
+from kitpick_foundation.errors import InvalidSetting
+from kitpick_models.encoders import Encoder
 from kitpick_models.settings import RuntimeSettings
 from kitpick_rescorers.errors import RescorerError
+from kitpick_rescorers.model_loader import ModelLoader, Once
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.stages import Requirement
@@ -30,54 +27,10 @@ if TYPE_CHECKING:  # loaded where a profile asks a language model
     from kitpick_rescorers.llm.endpoint import LlmSettings
     from kitpick_rescorers.llm.model import LanguageModel
 
-Model = TypeVar("Model")
-
-_LOUD = (ProviderRefused, RuntimeClash)
-"""An operator who asked for a GPU must not get slow answers instead of an error."""
-_UNAVAILABLE = "unavailable"
 _QUERIES = 2_048
 """Requests whose vectors are remembered, with those of their sentences."""
 _TOGETHER = MAX_SENTENCES + 1
 """Texts of one request."""
-
-
-class Once(Generic[Model]):
-    """A value that is loaded on first use, by one thread.
-
-    A failure is kept once a second attempt failed too: the first may be what a signal's handler raised amid
-    the loading, such as the time limit of a task, and then says nothing about the model.
-    """
-
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._load = load
-        self._lock = fork_lock()
-        self._loaded: Model | None = None
-        self._failures = 0
-        self._failure: ModelError | MissingExtra | None = None
-
-    def get(self) -> Model:
-        """The model.
-
-        Raises:
-            ModelError: it cannot be loaded.
-        """
-        return self._load_once() if self._loaded is None else self._loaded
-
-    def _load_once(self) -> Model:
-        with FORKS_WAIT, self._lock:
-            if self._failure is not None:
-                raise self._failure
-            if self._loaded is None:
-                try:
-                    self._loaded = self._load()
-                except (ModelError, MissingExtra) as error:
-                    self._failures += 1
-                    self._failure = error if self._failures > 1 else None
-                    raise
-            return self._loaded
-
-
-_AnyModel = Once[Encoder] | Once[CrossEncoder] | Once[QueryKindClassifier] | Once[ListRanker]
 
 
 _ASKING: ContextVar[tuple[str, ...]] = ContextVar("kitpick_asking", default=())
@@ -150,21 +103,14 @@ class ModelSet:
             UnknownModelSet, UnknownModel: the settings name something that is not there.
             CorruptModel: the `set.toml` cannot be read.
         """
-        runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
-        self.chosen = chosen = settings.chosen_models()
+        self.chosen = settings.chosen_models()
         """Names of the models."""
-        self._encoder: Once[Encoder] = Once(lambda: _encoder_of(chosen, runtime))
-        self._scorer: Once[CrossEncoder] = Once(lambda: load_cross_encoder(chosen.cross_encoder, runtime))
-        kind, ranker = chosen.query_kind, chosen.list_ranker
-        self._kind: Once[QueryKindClassifier] | None = Once(lambda: load_query_kind(kind)) if kind else None
-        self._ranker: Once[ListRanker] | None = (
-            Once(lambda: load_list_ranker(ranker, runtime)) if ranker else None
-        )
+        runtime = RuntimeSettings(provider=settings.provider, threads=settings.threads)
+        self._loader = ModelLoader(self.chosen, runtime)
         self._settings = settings
-        self._runtime = runtime
         self._llm = lru_cache(maxsize=1)(self._open_llm)
         self._cache = ScoreCache()
-        self.queries = RememberedQueries(self._encoder)
+        self.queries = RememberedQueries(self._loader.encoder)
         """Makes vectors of requests."""
 
     @property
@@ -174,7 +120,7 @@ class ModelSet:
         Raises:
             ModelError: it cannot be loaded.
         """
-        return self._encoder.get()
+        return self._loader.encoder.get()
 
     def for_needs(self, needs: frozenset[Requirement]) -> tuple[Models, tuple[Degradation, ...]]:
         """The models that stages need, and those that are missing.
@@ -182,25 +128,10 @@ class ModelSet:
         Raises:
             ProviderRefused, RuntimeClash: a device was asked for that cannot be used.
         """
-        missing: list[Degradation] = []
-        scorer = _or_degraded("cross_encoder", self._scorer, missing) if "scorer" in needs else None
-        kind = _or_degraded("query_kind", self._kind, missing) if "query_kind" in needs else None
-        ranker = self._fitting_ranker(scorer, missing) if "ranker" in needs else None
-        llm = self._language_model(missing) if "llm" in needs else None
+        models, missing = self._loader.for_needs(needs)
+        llm, lacking = self._language_model() if "llm" in needs else (None, ())
         cache = self._cache.of_owner(_ASKING.get())
-        return Models(scorer=scorer, query_kind=kind, cache=cache, llm=llm, ranker=ranker), tuple(missing)
-
-    def _fitting_ranker(self, scorer: CrossEncoder | None, missing: list[Degradation]) -> ListRanker | None:
-        """The list ranker; None, which is a degradation, if it is left out or learned with other models."""
-        known = len(missing)
-        ranker = _or_degraded("list_ranker", self._ranker, missing)
-        encoder = _identity(self._encoder)
-        if len(missing) > known or encoder.startswith(_UNAVAILABLE):
-            return None  # the reason is known: a model that cannot be loaded
-        unfit = misfit(ranker, encoder, "" if scorer is None else scorer.identity)
-        if unfit:
-            missing.append(Degradation("list_ranker", unfit))
-        return None if unfit else ranker
+        return replace(models, cache=cache, llm=llm), (*missing, *lacking)
 
     def forget(self) -> None:
         """Clears the caches of query vectors and scores, as for measuring."""
@@ -209,13 +140,7 @@ class ModelSet:
 
     def identities(self) -> Mapping[str, str]:
         """Role → identity of the loaded model, or why it cannot be loaded."""
-        roles: dict[str, _AnyModel | None] = {
-            "encoder": self._encoder,
-            "cross_encoder": self._scorer,
-            "query_kind": self._kind,
-            "list_ranker": self._ranker,
-        }
-        return {role: _identity(model) for role, model in roles.items() if model is not None}
+        return self._loader.identities()
 
     def language_model(self) -> LanguageModel:
         """The language model that the settings name.
@@ -234,15 +159,12 @@ class ModelSet:
 
         return ChatEndpoint(llm_settings(self._settings))
 
-    def _language_model(self, missing: list[Degradation]) -> LanguageModel | None:
+    def _language_model(self) -> tuple[LanguageModel | None, tuple[Degradation, ...]]:
         """The language model; None, without any connection, if none is configured."""
-        if not self._settings.llm_url:
-            return None
         try:
-            return self._llm()
+            return (self._llm() if self._settings.llm_url else None), ()
         except RescorerError as error:
-            missing.append(Degradation("llm", str(error)))
-            return None
+            return None, (Degradation("llm", str(error)),)
 
 
 def llm_settings(settings: Settings) -> LlmSettings:
@@ -256,26 +178,3 @@ def llm_settings(settings: Settings) -> LlmSettings:
         prompt_price=settings.llm_prompt_price,
         completion_price=settings.llm_completion_price,
     )
-
-
-def _encoder_of(chosen: ChosenModels, runtime: RuntimeSettings) -> Encoder:
-    encoder = load_encoder(chosen.encoder, runtime)
-    encoder.model_set = "" if "encoder" in chosen.replaced else chosen.set_name
-    return encoder
-
-
-def _or_degraded(role: str, model: Once[Model] | None, missing: list[Degradation]) -> Model | None:
-    try:
-        return model.get() if model is not None else None
-    except _LOUD:
-        raise
-    except (ModelError, MissingExtra) as error:
-        missing.append(Degradation(role, str(error)))
-        return None
-
-
-def _identity(model: _AnyModel) -> str:
-    try:
-        return model.get().identity
-    except (ModelError, MissingExtra) as error:
-        return f"{_UNAVAILABLE}: {error}"

@@ -18,7 +18,7 @@ import platformdirs
 from kitpick_foundation.decoding import convert_to
 from kitpick_foundation.errors import InvalidSetting
 from kitpick_foundation.text_files import read_text
-from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
+from kitpick_models.locate import DEFAULT_SET, ROLES, ChosenModels, choose
 from kitpick_models.settings import Provider
 from kitpick_rescorers import DEFAULT_PROFILE
 from kitpick_service.settings import ServiceSettings
@@ -131,13 +131,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def chosen_models(self) -> ChosenModels:
         """The models of the set, and those in place of some of them; raises like `choose`."""
-        return choose(
-            self.models,
-            encoder=self.encoder,
-            cross_encoder=self.cross_encoder,
-            query_kind=self.query_kind,
-            list_ranker=self.list_ranker,
-        )
+        return choose(self.models, **{role: getattr(self, role) for role in ROLES})
 
 
 class ExplainedSettings(msgspec.Struct, frozen=True):

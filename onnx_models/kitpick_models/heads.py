@@ -105,14 +105,20 @@ class ListRanker:
         if found != 2:
             raise CorruptModel(path, f"answers {found} numbers for 2 candidates")
 
-    def fits(self, encoder: str, cross_encoder: str) -> bool:
-        """Whether it learned from features of these models (identities): those of others mean other things.
+    def misfit(self, encoder: str, cross_encoder: str) -> str:
+        """Why it cannot be used beside models of these identities; empty if it can.
 
-        An empty identity, here or in the manifest, fits any.
+        Features of other models than those it learned with mean other things. An empty identity, here or in
+        the manifest, fits any.
         """
-        of_vectors = {self.manifest.encoder, encoder} - {""}
-        of_logits = {self.manifest.cross_encoder, cross_encoder} - {""}
-        return len(of_vectors) <= 1 and len(of_logits) <= 1
+        own, others = (self.manifest.encoder, self.manifest.cross_encoder), (encoder, cross_encoder)
+        if all("" in pair or len({*pair}) == 1 for pair in zip(own, others, strict=True)):
+            return ""
+        learned, beside = (" and ".join(filter(None, identities)) for identities in (own, others))
+        return (
+            f"{self.identity} learned beside {learned}, in use are {beside}: choose one whole model set with "
+            "KITPICK_MODELS, or train a list ranker for these models"
+        )
 
     def score(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logits, float32 (n,), of candidates whose features are the rows, float32 (n, f).
@@ -129,23 +135,6 @@ class ListRanker:
     def probability_answerable(self, evidence: NDArray[np.float64]) -> float:
         """Probability in (0, 1) that anything serves the request, by what is read of the list, (g,)."""
         return self._head.probability(evidence)
-
-
-def misfit(ranker: ListRanker | None, encoder: str, cross_encoder: str) -> str:
-    """Why a list ranker cannot be used beside models of these identities; empty if it can.
-
-    No ranker at all is a reason as well: the operator left it out.
-    """
-    if ranker is None:
-        return "left out by the settings: the order and the certainty of hits come from the stages before it"
-    if ranker.fits(encoder, cross_encoder):
-        return ""
-    beside = " and ".join(filter(None, (encoder, cross_encoder)))
-    learned = " and ".join(filter(None, (ranker.manifest.encoder, ranker.manifest.cross_encoder)))
-    return (
-        f"{ranker.identity} learned beside {learned}, in use are {beside}: choose one whole model set with "
-        "KITPICK_MODELS, or train a list ranker for these models"
-    )
 
 
 class _Head:

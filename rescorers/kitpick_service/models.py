@@ -8,15 +8,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kitpick_engines.contract import IndexSchema, Vector
 from kitpick_engines.text import TEMPLATE_VERSION
 from kitpick_models.batching import Row, padded_length
 from kitpick_models.encoders import CrossEncoder, Encoder
-from kitpick_models.heads import ListRanker, QueryKindClassifier, misfit
-from kitpick_models.runtime import load_cross_encoder, load_encoder, load_list_ranker, load_query_kind
 from kitpick_models.settings import RuntimeSettings
+from kitpick_rescorers.model_loader import ModelLoader
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.scoring import ScoreCache
 from kitpick_rescorers.stages import Requirement
@@ -29,6 +29,7 @@ from kitpick_service.queue import ModelQueue
 from kitpick_service.settings import ServiceSettings
 from kitpick_service.ticket import Owner, Ticket
 
+_RANKED: frozenset[Requirement] = frozenset({"scorer", "ranker"})
 _TEXTS_AT_ONCE = 64
 """Tokenised before somebody looks at the deadline again."""
 _REMEMBERED = 4_096
@@ -79,18 +80,17 @@ class ServiceModels:
         Raises:
             ModelError: one of them is missing, damaged, or cannot run on the device asked for.
         """
-        chosen = settings.chosen_models()
-        runtimes = [_runtime(settings, int(device)) for device in settings.devices.split(",")]
-        encoders = [load_encoder(chosen.encoder, runtime) for runtime in runtimes]
-        scorers = [load_cross_encoder(chosen.cross_encoder, runtime) for runtime in runtimes]
-        self.encoder, self.cross_encoder = encoders[0], scorers[0]
-        self.query_kind: QueryKindClassifier | None = (
-            load_query_kind(chosen.query_kind) if chosen.query_kind else None
+        runtime = RuntimeSettings(
+            provider=settings.provider, threads=settings.threads, cached_tokens=settings.cached_tokens
         )
-        found = load_list_ranker(chosen.list_ranker) if chosen.list_ranker else None
-        self.unfit = misfit(found, self.encoder.identity, self.cross_encoder.identity)
-        """Why there is no list ranker; empty where there is one."""
-        self.ranker: ListRanker | None = None if self.unfit else found
+        chosen, devices = settings.chosen_models(), map(int, settings.devices.split(","))
+        loaders = [ModelLoader(chosen, replace(runtime, device=device)) for device in devices]
+        encoders = [each.encoder.get() for each in loaders]
+        scorers = [each.cross_encoder.get() for each in loaders]
+        self.encoder, self.cross_encoder = encoders[0], scorers[0]
+        self._loader = loaders[0]
+        self._loader.query_kind.get()
+        self._loader.list_ranker.get()
         self.cache = ScoreCache(settings.score_cache)
         self.query_vectors = QueryVectors()
         most = settings.max_waiting_tokens
@@ -134,20 +134,10 @@ class ServiceModels:
 
         `vector_model` is the identity of the model that made the request's vector; empty for this encoder.
         """
-        kind = self.query_kind if "query_kind" in needs else None
-        missing = []
-        if kind is not None and vector_model and kind.encoder and vector_model != kind.encoder:
-            reason = f"reads vectors of {kind.encoder}, the request's are of {vector_model}"
-            missing, kind = [Degradation("query_kind", reason)], None
-        if "ranker" in needs and self.unfit:
-            missing.append(Degradation("list_ranker", self.unfit))
-        models = Models(
-            scorer=self.scorer(ticket) if "scorer" in needs else None,
-            query_kind=kind,
-            cache=self.scores_of(ticket),
-            ranker=self.ranker if "ranker" in needs else None,
-        )
-        return models, tuple(missing)
+        # A list ranker fits the cross-encoder, which is at hand, whether the stages need it or not.
+        models, missing = self._loader.for_needs(needs | {"scorer"}, vector_model)
+        scorer = self.scorer(ticket) if "scorer" in needs else None
+        return replace(models, scorer=scorer, cache=self.scores_of(ticket)), missing
 
     def encode(self, texts: Sequence[str | Sequence[int]], ticket: Ticket) -> Vectors:
         """Unit vectors (n, d) of texts, or of token ids.
@@ -173,15 +163,12 @@ class ServiceModels:
 
     def info(self) -> dict[str, ModelInfo]:
         """Every model by its role."""
+        unfit = {each.stage for each in self._loader.for_needs(_RANKED)[1]}
+        models = self._loader.identities().items()
+        found = {role: ModelInfo(model, "probability") for role, model in models if role not in unfit}
+        found["encoder"] = ModelInfo(self.encoder.identity, "cosine")
         scale = self.cross_encoder.manifest.score_scale
-        found = {
-            "encoder": ModelInfo(self.encoder.identity, "cosine"),
-            "cross_encoder": ModelInfo(self.cross_encoder.identity, scale),
-        }
-        if self.query_kind is not None:
-            found["query_kind"] = ModelInfo(self.query_kind.identity, "probability")
-        if self.ranker is not None:
-            found["list_ranker"] = ModelInfo(self.ranker.identity, "probability")
+        found["cross_encoder"] = ModelInfo(self.cross_encoder.identity, scale)
         return found
 
     def close(self) -> None:
@@ -278,12 +265,3 @@ def _queue(
     name: str, sessions: Sequence[Encoder] | Sequence[CrossEncoder], metrics: Metrics, most: int
 ) -> ModelQueue:
     return ModelQueue(name, sessions, sessions[0].workers.count, QueueMetrics(metrics, name), most)
-
-
-def _runtime(settings: ServiceSettings, device: int) -> RuntimeSettings:
-    return RuntimeSettings(
-        provider=settings.provider,
-        threads=settings.threads,
-        cached_tokens=settings.cached_tokens,
-        device=device,
-    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from kitpick_models.locate import DEFAULT_SET, ChosenModels, choose
+from kitpick_models.locate import DEFAULT_SET, ROLES, ChosenModels, choose
 from kitpick_models.settings import Provider
 from kitpick_rescorers import DEFAULT_PROFILE
 
@@ -93,10 +93,4 @@ class ServiceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     def chosen_models(self) -> ChosenModels:
         """The models of the set, and those in place of some of them; raises like `choose`."""
-        return choose(
-            self.models,
-            encoder=self.encoder,
-            cross_encoder=self.cross_encoder,
-            query_kind=self.query_kind,
-            list_ranker=self.list_ranker,
-        )
+        return choose(self.models, **{role: getattr(self, role) for role in ROLES})

@@ -46,8 +46,8 @@ def model_reader(what: str) -> Reader:
         "kind": lambda folder, found: QueryKindClassifier(folder, found).probability_multi(
             np.ones(384, np.float32)
         ),
-        "head": lambda folder, found: ListRanker(folder, found, RuntimeSettings()).fits("", ""),
-        "trees": lambda folder, found: ListRanker(folder, found, RuntimeSettings()).fits("", ""),
+        "head": lambda folder, found: ListRanker(folder, found, RuntimeSettings()).misfit("", ""),
+        "trees": lambda folder, found: ListRanker(folder, found, RuntimeSettings()).misfit("", ""),
     }
 
     def given(data: bytes) -> object:

@@ -17,8 +17,8 @@ import pytest
 from sizes import sized
 
 from kitpick.catalog import Catalog
-from kitpick.model_set import Once
 from kitpick_models.errors import CorruptModel
+from kitpick_rescorers.model_loader import Once
 
 pytestmark = [pytest.mark.needs("weights", "onnxruntime"), pytest.mark.sweep]
 

@@ -122,10 +122,10 @@ def test_its_manifest_names_the_data_and_its_licence(trained, rows: ListRows, tm
 
 def test_it_fits_the_models_that_it_learned_with_and_no_others(model: Path):
     ranker = load_list_ranker(model)
-    assert ranker.fits(*MODELS)
-    assert ranker.fits("vectors@1", ""), "of a profile that reads no pairs"
-    assert not ranker.fits("vectors@2", "pairs@1")
-    assert not ranker.fits("vectors@1", "pairs@2")
+    assert not ranker.misfit(*MODELS)
+    assert not ranker.misfit("vectors@1", ""), "of a profile that reads no pairs"
+    assert ranker.misfit("vectors@2", "pairs@1")
+    assert ranker.misfit("vectors@1", "pairs@2")
 
 
 def test_features_that_may_only_help_never_lower_a_score(model: Path, rows: ListRows):
