@@ -280,7 +280,7 @@ def _plan(result: SearchResult, place: dict[str, int]) -> tuple[ShownCall, ...]:
     calls = tuple(
         ShownCall(
             place[call.id],
-            tuple(ShownFlow(taken.input, place[taken.giver], taken.confidence) for taken in call.takes),
+            tuple(ShownFlow(taken.input, place[taken.giver]) for taken in call.takes),
         )
         for call in result.plan
     )

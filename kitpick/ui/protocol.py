@@ -211,8 +211,6 @@ class ShownStage(msgspec.Struct, frozen=True):
     skipped: str
     order: tuple[int, ...]
     """The list behind it, best first."""
-    scores: tuple[float, ...]
-    """Scores of the candidates, in the sequence of `order`."""
     entered: tuple[int, ...]
     """Candidates that are new in this stage."""
     cut: tuple[int, ...]
@@ -237,7 +235,6 @@ class ShownFlow(msgspec.Struct, frozen=True):
 
     input: str
     giver: int
-    confidence: float
 
 
 class ShownCall(msgspec.Struct, frozen=True):
