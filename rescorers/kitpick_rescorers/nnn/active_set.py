@@ -224,19 +224,11 @@ def excluded_below(problem: NnnProblem, vector: Float64, residual: Float64) -> f
         return np.where(np.asarray(problem.l1) >= size * largest, np.inf, -np.inf)
     along = float(residual @ vector) / length
     cosine, sine = along / size, _norm(residual - (along / length) * vector) / size
-    if isinstance(problem.l1, float):
-        scale, level = length * largest, problem.l1 / (largest * size)
-        if level >= 1.0:
-            return math.inf
-        if level <= -cosine:
-            return -math.inf
-        return scale * (cosine * level - sine * math.sqrt(1.0 - level * level)) - problem.corpus.scan_error(
-            vector
-        )
-    levels = problem.l1 / (largest * size)
+    levels = np.clip(np.asarray(problem.l1) / (largest * size), -2.0, 2.0)  # its square may be too large
     lowest = cosine * levels - sine * np.sqrt(np.maximum(0.0, 1.0 - np.square(levels)))
     bounds = length * largest * lowest - problem.corpus.scan_error(vector)
-    return np.where(levels >= 1.0, np.inf, np.where(levels <= -cosine, -np.inf, bounds))
+    below = np.where(levels >= 1.0, np.inf, np.where(levels <= -cosine, -np.inf, bounds))
+    return below if below.ndim else float(below)  # float32 scans are compared with a float in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +345,7 @@ class PoolSolver:
         while True:
             left = max_rounds - rounds
             most = left if deadline is UNLIMITED else min(left, _UNSEEN_ROUNDS)
-            self._now = settle(self._now, self._pool, Bounds(tolerance, most, stop), again)
+            self._now = settle(self._now, self._pool, tolerance, most, stop, again)
             rounds += self._now.rounds
             if self._now.rounds < most or rounds >= max_rounds or stop[0]:
                 break
@@ -398,15 +390,6 @@ class Pool(NamedTuple):
     """The query (d,)."""
 
 
-class Bounds(NamedTuple):
-    """Conditions for ending."""
-
-    tolerance: float
-    """Largest violation that counts as none."""
-    max_rounds: int
-    stop: Stop
-
-
 class PoolMinimum(NamedTuple):
     """A working set at its minimum, with the correlations of its rows and of nearby rows of the pool."""
 
@@ -423,14 +406,15 @@ class PoolMinimum(NamedTuple):
 
 
 @compiled
-def settle(now: PoolMinimum, pool: Pool, bounds: Bounds, again: bool) -> PoolMinimum:
+def settle(
+    now: PoolMinimum, pool: Pool, tolerance: float, max_rounds: int, stop: Stop, again: bool
+) -> PoolMinimum:
     """Minimises, and lets the worst violators of the pool join, until none exceeds the tolerance.
 
     With `again` it goes on where `max_rounds` ended it before, as if there had been no end.
     """
     state, k, refused = now.state, now.k, now.refused
     places = now.places[: len(state.linear)]
-    tolerance, max_rounds, stop = bounds.tolerance, bounds.max_rounds, bounds.stop
     rounds = 0
     while True:
         if not again:
