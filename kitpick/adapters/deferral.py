@@ -66,6 +66,8 @@ MAX_CALLS = 100
 Namespaces = Literal["found", "all"]
 """Which functions OpenAI is given in namespaces: those that a search found, or from the first turn on every
 deferred one too, so that the model knows from their descriptions what there is."""
+Said = dict[str, Any]
+"""A message or an item, as a dictionary."""
 _UNBOUNDED = 10**9
 _UNLOADED = "not loaded any more: search again for what is needed"
 _NOBODY = Filter()
@@ -162,8 +164,8 @@ class _Deferral(ABC):
             conversation: messages (Anthropic) or input items (OpenAI) that are sent with it.
             loaded: as for `answers`.
         """
-        found_first = [*loaded, *self._loaded_by(conversation)]
-        names = dict.fromkeys([*found_first, *sorted(self._called_in(conversation))])
+        said = [plain(each) for each in conversation]
+        names = dict.fromkeys([*loaded, *self._loaded_by(said), *sorted(self._called_in(said))])
         found = [self._others[name] for name in names if name in self._others]
         return [*self._first, *self._registered_as_found(found)]
 
@@ -185,39 +187,34 @@ class _Deferral(ABC):
             EngineError, RescorerError: the catalog cannot be searched.
             AsyncRun: what `run` gives has to be awaited.
         """
-        prepared = self._preparing(conversation)
-        ready = [prepared(call) for call in self._calls(conversation, frozenset(loaded))]
-        answers = [self._ran(one, client) if isinstance(one, ReadyCall) else one for one in ready]
+        ready = [prepare() for prepare in self._preparing(conversation, loaded)]
+        answers = [
+            self._told(one, run_call(one), client) if isinstance(one, ReadyCall) else one for one in ready
+        ]
         return [self._sent(answer) for answer in answers]
 
     async def aanswers(
         self, conversation: Sequence[Any], loaded: Iterable[str] = (), *, client: str | None = None
     ) -> list[dict[str, Any]]:
         """`answers`, with calls side by side and searches in worker threads; `run` may be async."""
-        calls = self._calls(conversation, frozenset(loaded))
-        prepared = self._preparing(conversation)
-        answers = await asyncio.gather(*(self._aanswered(call, prepared, client) for call in calls))
+        preparing = self._preparing(conversation, loaded)
+        answers = await asyncio.gather(*(self._aanswered(prepare, client) for prepare in preparing))
         return [self._sent(answer) for answer in answers]
 
     async def _aanswered(
-        self, call: ModelCall, prepared: Callable[[ModelCall], CallAnswer | ReadyCall], client: str | None
+        self, prepare: Callable[[], CallAnswer | ReadyCall], client: str | None
     ) -> CallAnswer:
-        one = await asyncio.to_thread(prepared, call)
+        one = await asyncio.to_thread(prepare)
         if not isinstance(one, ReadyCall):
             return one
-        answer = await arun_call(one)
-        await asyncio.to_thread(self._tell, one, answer, client)
-        return answer
+        return await asyncio.to_thread(self._told, one, await arun_call(one), client)
 
-    def _ran(self, ready: ReadyCall, client: str | None) -> CallAnswer:
-        answer = run_call(ready)
-        self._tell(ready, answer, client)
-        return answer
-
-    def _tell(self, ready: ReadyCall, answer: CallAnswer, client: str | None) -> None:
+    def _told(self, ready: ReadyCall, answer: CallAnswer, client: str | None) -> CallAnswer:
+        """The answer, of which feedback is given."""
         if isinstance(ready.tool, CallableTool):
             api, searches = ready.tool.document.id, ready.call.searches
             self._found.tell(client, api, searches, failed=answer.failed)
+        return answer
 
     def finish(self, conversation: Sequence[Any], *, client: str) -> int:
         """Gives feedback on a conversation that is over: found tools that were never called were not needed.
@@ -227,7 +224,7 @@ class _Deferral(ABC):
         Returns:
             How many ids were remembered.
         """
-        return self._found.finish(client, self._searches(conversation))
+        return self._found.finish(client, self._searches([plain(each) for each in conversation]))
 
     def shortened(self, conversation: Sequence[Any], most_tokens: int = MOST_TOKENS) -> list[Any]:
         """The conversation with fewer tools loaded, to go on with where its prompt cache is lost anyway.
@@ -236,8 +233,9 @@ class _Deferral(ABC):
         that the conversation calls stays: a provider may want the definition of what is called. One that the
         catalog has no more goes. The answers of the searches say less then; nothing else changes.
         """
-        loaded = list(self._loaded_by(conversation))
-        called = self._called_in(conversation) & set(loaded)
+        said = [plain(each) for each in conversation]
+        loaded = list(self._loaded_by(said))
+        called = self._called_in(said) & set(loaded)
         ids = [self._ids[name] for name in loaded if name in self._ids]
         documents = {one.id: one for one in self._catalog.engine.fetch(ids, self._filter)}
         held = [one for one in documents.values() if self.names[one.id] in called]
@@ -249,11 +247,11 @@ class _Deferral(ABC):
         return [self._without(message, gone) for message in conversation]
 
     @abstractmethod
-    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
+    def _loaded_by(self, said: Sequence[Said]) -> Iterator[str]:
         """Names that answers to searches loaded, the oldest first."""
 
     @abstractmethod
-    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
+    def _called_in(self, said: Sequence[Said]) -> set[str]:
         """Names of all tools that a conversation calls."""
 
     @abstractmethod
@@ -273,20 +271,24 @@ class _Deferral(ABC):
         """What a request has to say of tools that its conversation loads."""
 
     @abstractmethod
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
+    def _calls(self, said: Sequence[Said], loaded: frozenset[str]) -> list[ModelCall]:
         """Calls at the end of a conversation that are still to be answered."""
 
     @abstractmethod
-    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
+    def _searches(self, said: Sequence[Said]) -> tuple[str, ...]:
         """Ids of all calls of the search in a conversation, the oldest first."""
 
     @abstractmethod
     def _sent(self, answer: CallAnswer) -> dict[str, Any]:
         """An answer in the provider's form."""
 
-    def _preparing(self, conversation: Sequence[Any]) -> Callable[[ModelCall], CallAnswer | ReadyCall]:
+    def _preparing(
+        self, conversation: Sequence[Any], loaded: Iterable[str]
+    ) -> list[Callable[[], CallAnswer | ReadyCall]]:
+        """For each call that is to be answered, what answers it or makes it ready to run."""
         held = held_identifiers(plain_conversation(conversation))
-        return lambda call: self._prepared(call, held)
+        calls = self._calls([plain(each) for each in conversation], frozenset(loaded))
+        return [partial(self._prepared, call, held) for call in calls]
 
     def _prepared(self, call: ModelCall, held: Sequence[HeldIdentifier]) -> CallAnswer | ReadyCall:
         if call.refused:
@@ -382,13 +384,12 @@ class AnthropicDeferral(_Deferral):
     def _registered_as_found(self, found: list[ApiDocument]) -> list[dict[str, Any]]:
         return self._registered(found)
 
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
-        messages = [plain(message) for message in conversation]
-        if not messages or messages[-1].get("role") != "assistant":
+    def _calls(self, said: Sequence[Said], loaded: frozenset[str]) -> list[ModelCall]:
+        if not said or said[-1].get("role") != "assistant":
             return []
-        loaded |= frozenset(self._loaded_by(messages[:-1]))
-        searches = self._searches(messages[:-1])
-        uses = {use["id"]: use for use in tool_uses(messages[-1])}
+        loaded |= frozenset(self._loaded_by(said[:-1]))
+        searches = self._searches(said[:-1])
+        uses = {use["id"]: use for use in tool_uses(said[-1])}
         return [
             ModelCall(
                 id_, use["name"], use.get("input"), loaded, use["name"] == SEARCH, searches, _refused(place)
@@ -396,18 +397,18 @@ class AnthropicDeferral(_Deferral):
             for place, (id_, use) in enumerate(uses.items())
         ]
 
-    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
-        return referenced_tools([plain(message) for message in conversation], SEARCH)
+    def _loaded_by(self, said: Sequence[Said]) -> Iterator[str]:
+        return referenced_tools(said, SEARCH)
 
-    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
-        return {use["name"] for message in conversation for use in tool_uses(plain(message))}
+    def _called_in(self, said: Sequence[Said]) -> set[str]:
+        return {use["name"] for message in said for use in tool_uses(message)}
 
     def _without(self, message: object, gone: Collection[str]) -> object:
         return without_references(message, gone, _UNLOADED)
 
-    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        said = [message for each in conversation if (message := plain(each)).get("role") == "assistant"]
-        return tuple(use["id"] for message in said for use in tool_uses(message) if use["name"] == SEARCH)
+    def _searches(self, said: Sequence[Said]) -> tuple[str, ...]:
+        by_model = (message for message in said if message.get("role") == "assistant")
+        return tuple(use["id"] for message in by_model for use in tool_uses(message) if use["name"] == SEARCH)
 
     def _sent(self, answer: CallAnswer) -> dict[str, Any]:
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": answer.call.id}
@@ -471,12 +472,11 @@ class OpenAIDeferral(_Deferral):
         functions = [definition | {"defer_loading": True} for definition in self._definitions(documents)]
         return in_namespaces(documents, functions) if self._namespaces else functions
 
-    def _calls(self, conversation: Sequence[Any], loaded: frozenset[str]) -> list[ModelCall]:
-        items = [plain(item) for item in conversation]
-        answered = {text_of(item.get("call_id")) for item in items if item.get("type") in _OUTPUTS}
+    def _calls(self, said: Sequence[Said], loaded: frozenset[str]) -> list[ModelCall]:
+        answered = {text_of(item.get("call_id")) for item in said if item.get("type") in _OUTPUTS}
         pending: dict[str, ModelCall] = {}
-        searches = self._searches(items)
-        for item in items:
+        searches = self._searches(said)
+        for item in said:
             kind, id_ = item.get("type"), text_of(item.get("call_id"))
             if kind == "tool_search_output":
                 loaded |= frozenset(given_functions(item.get("tools")))
@@ -490,14 +490,12 @@ class OpenAIDeferral(_Deferral):
                 pending.setdefault(id_, call)
         return list(pending.values())
 
-    def _loaded_by(self, conversation: Sequence[Any]) -> Iterator[str]:
-        items = (plain(item) for item in conversation)
-        outputs = (item for item in items if item.get("type") == "tool_search_output")
+    def _loaded_by(self, said: Sequence[Said]) -> Iterator[str]:
+        outputs = (item for item in said if item.get("type") == "tool_search_output")
         return (name for output in outputs for name in given_functions(output.get("tools")))
 
-    def _called_in(self, conversation: Sequence[Any]) -> set[str]:
-        items = (plain(item) for item in conversation)
-        return {self._named(item)[1] for item in items if item.get("type") == "function_call"}
+    def _called_in(self, said: Sequence[Said]) -> set[str]:
+        return {self._named(item)[1] for item in said if item.get("type") == "function_call"}
 
     def _without(self, message: object, gone: Collection[str]) -> object:
         return without_functions(message, gone)
@@ -510,9 +508,8 @@ class OpenAIDeferral(_Deferral):
         namespace, _, name = name.rpartition(".")
         return namespace, name
 
-    def _searches(self, conversation: Sequence[Any]) -> tuple[str, ...]:
-        items = [plain(item) for item in conversation]
-        found = (text_of(item.get("call_id")) for item in items if item.get("type") == "tool_search_call")
+    def _searches(self, said: Sequence[Said]) -> tuple[str, ...]:
+        found = (text_of(item.get("call_id")) for item in said if item.get("type") == "tool_search_call")
         return tuple(id_ for id_ in found if id_)
 
     def _sent(self, answer: CallAnswer) -> dict[str, Any]:
