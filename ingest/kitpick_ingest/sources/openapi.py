@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -186,12 +186,10 @@ class _SpecificationReader:
         first = self._description.first
         webhooks = [within(first.where, "webhooks")] * len(as_object(first.tree.get("webhooks")))
         for what, places in (("webhook", webhooks), ("callback", self._callbacks)):
-            if (count := len(places)) == 1:
-                reason = f"1 {what} is no tool: it is a call that the API itself makes"
-                yield Remark(self._source, places[0], reason)
-            elif count:
-                reason = f"{count:,} {what}s are no tools: they are calls that the API itself makes"
-                yield Remark(self._source, places[0], reason)
+            if count := len(places):
+                one = f"1 {what} is no tool: it is a call"
+                told = one if count == 1 else f"{count:,} {what}s are no tools: they are calls"
+                yield Remark(self._source, places[0], f"{told} that the API itself makes")
 
     def _unread_parts(self) -> Iterator[DeadLetter]:
         """Files elsewhere, and such as cannot be read, that schemas and the like refer to."""
@@ -368,11 +366,11 @@ class OperationReader:
         different locations the first stays as it is, and the others say where they belong: `id_in_body`.
         The text is what the parameters do not say, see `ApiDocument.inputs`.
         """
-        swagger_bodies = self._swagger_bodies(item, operation)
-        placed = [*self._placed(item, operation), *self._body(operation, swagger_bodies)]
+        bodies = self._bodies_of(item, operation)
+        placed = [*self._placed(item, operation), *self._body(bodies)]
         named = told_apart((location, found) for location, found, _ in placed)
-        body = self._body_of(operation, swagger_bodies)
-        held = body[1] if body and self._properties(body[1]) else None
+        whole = self._body_schema(bodies[0]) if bodies else {}
+        held = whole if self._properties(whole) else None
         return named, self._schemas.text(zip(named, (schema for *_, schema in placed), strict=True), held)
 
     def _placed(self, item: JsonObject, operation: JsonObject) -> Iterable[tuple[str, Parameter, JsonObject]]:
@@ -395,13 +393,18 @@ class OperationReader:
         for value in (*as_list(operation.get("parameters")), *as_list(item.get("parameters"))):
             yield self._references.resolve(as_object(value))
 
-    def _swagger_bodies(self, item: JsonObject, operation: JsonObject) -> list[JsonObject]:
-        """Swagger 2 allows one: that of the operation, else of its path. Some descriptions have several."""
+    def _bodies_of(self, item: JsonObject, operation: JsonObject) -> list[JsonObject]:
+        """The bodies of a request, of which the first counts.
+
+        Swagger 2 allows one: that of the operation, else of its path. Some descriptions have several.
+        """
+        bodies = [self._references.resolve(as_object(operation.get("requestBody")))]
         for level in (operation, item):
             found = [each for each in self._declared({}, level) if as_string(each.get("in")) == _BODY]
             if found:
-                return list({as_string(each.get("name")): each for each in reversed(found)}.values())[::-1]
-        return []
+                bodies += list({as_string(each.get("name")): each for each in reversed(found)}.values())[::-1]
+                break
+        return list(filter(None, bodies))
 
     def returns(self, operation: JsonObject) -> str:
         """Description of the first successful response, with the names of its fields."""
@@ -428,25 +431,15 @@ class OperationReader:
         success = next((responses[code] for code in codes if code in responses), None)
         return self._references.resolve(as_object(success))
 
-    def _body_of(
-        self, operation: JsonObject, swagger_bodies: list[JsonObject]
-    ) -> tuple[JsonObject, JsonObject] | None:
-        """The body of a request and its schema."""
-        bodies = [self._references.resolve(as_object(operation.get("requestBody"))), *swagger_bodies]
-        body = next(filter(None, bodies), None)
-        if body is None:
-            return None
-        return body, _content_schema(body, self._references) or as_object(body.get("schema")) or body
+    def _body_schema(self, body: JsonObject) -> JsonObject:
+        return _content_schema(body, self._references) or as_object(body.get("schema")) or body
 
-    def _body(
-        self, operation: JsonObject, swagger_bodies: list[JsonObject]
-    ) -> list[tuple[str, Parameter, JsonObject]]:
-        """The properties of the body's schemas, or the body itself where it is no object."""
-        found = self._body_of(operation, swagger_bodies)
-        if found is None:
+    def _body(self, bodies: Sequence[JsonObject]) -> list[tuple[str, Parameter, JsonObject]]:
+        """The properties of the first body's schemas, or itself where it is no object; then the others."""
+        if not bodies:
             return []
-        body, schema = found
-        further = [(_BODY, *self._whole(each)) for each in swagger_bodies if each is not body]
+        body, schema = bodies[0], self._body_schema(bodies[0])
+        further = [(_BODY, *self._whole(each)) for each in bodies[1:]]
         if fields := self._properties(schema):
             others = self._only_elsewhere(body, {each.name for each, _ in fields})
             return [*((_BODY, each, inner) for each, inner in (*fields, *others)), *further]
