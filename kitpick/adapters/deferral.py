@@ -13,6 +13,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
@@ -41,7 +42,7 @@ from kitpick.adapters.tools import CallableTool, OwnTool, Run
 from kitpick.capabilities import MAX_STEPS, CapabilityArguments, arguments_schema, no_tool_fits
 from kitpick.catalog import Catalog
 from kitpick.definition_tokens import DefinitionTokens
-from kitpick.exposure import MOST_TOKENS, Exposure
+from kitpick.exposure import MOST_TOKENS
 from kitpick.held_identifiers import held_identifiers
 from kitpick.result import Depth
 from kitpick_engines.contract import Filter
@@ -68,7 +69,6 @@ Namespaces = Literal["found", "all"]
 deferred one too, so that the model knows from their descriptions what there is."""
 Said = dict[str, Any]
 """A message or an item, as a dictionary."""
-_UNBOUNDED = 10**9
 _UNLOADED = "not loaded any more: search again for what is needed"
 _NOBODY = Filter()
 _DESCRIPTION = (
@@ -234,16 +234,14 @@ class _Deferral(ABC):
         catalog has no more goes. The answers of the searches say less then; nothing else changes.
         """
         said = [plain(each) for each in conversation]
-        loaded = list(self._loaded_by(said))
-        called = self._called_in(said) & set(loaded)
-        ids = [self._ids[name] for name in loaded if name in self._ids]
-        documents = {one.id: one for one in self._catalog.engine.fetch(ids, self._filter)}
-        held = [one for one in documents.values() if self.names[one.id] in called]
-        shown = Exposure(held, most=_UNBOUNDED)
-        for key in (key for key in ids if key in documents):
-            shown.show([documents[key]])
-        shown.boundary(most_tokens - self._tokens.of(held))
-        gone = set(loaded) - called - {self.names[one.id] for one in shown.shown}
+        loaded, called = list(self._loaded_by(said)), self._called_in(said)
+        latest = [self._ids[name] for name in dict.fromkeys(reversed(loaded)) if name in self._ids]
+        found = {self.names[one.id]: one for one in self._catalog.engine.fetch(latest, self._filter)}
+        room = most_tokens - self._tokens.of([one for name, one in found.items() if name in called])
+        others = [name for name in found if name not in called]
+        sizes = accumulate(self._tokens.of([found[name]]) for name in others)
+        kept = {name for name, size in zip(others, sizes, strict=True) if size <= room}
+        gone = set(loaded) - called - kept
         return [self._without(message, gone) for message in conversation]
 
     @abstractmethod
