@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, reduce
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -33,9 +33,13 @@ from kitpick_rescorers.stages import (
     Stage,
 )
 from kitpick_rescorers.stages.base import Count
-from kitpick_rescorers.stages.installed import installed_stage
+
+if TYPE_CHECKING:  # reads the metadata of all packages: loaded where a profile names a stage that is not ours
+    from importlib.metadata import EntryPoint
 
 MAX_STAGES = 50
+_GROUP = "kitpick.stages"
+"""Entry points of stages of other installed packages."""
 
 
 class FirstStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -216,6 +220,31 @@ def _foreign_stages(raw: object) -> frozenset[str]:
     listed = stages if isinstance(stages, (list, tuple)) else ()
     given = [each.get("stage") for each in listed if isinstance(each, dict)]
     return frozenset(name for name in given if isinstance(name, str) and name not in _STAGES)
+
+
+@lru_cache(maxsize=64)
+def installed_stage(name: str) -> type[Stage] | None:
+    """The stage that an installed package registers under a name; None where none does.
+
+    Raises:
+        UnusableStage: what is registered cannot be imported, or is no stage of this name.
+    """
+    from importlib.metadata import entry_points
+
+    found = next(iter(entry_points(group=_GROUP, name=name)), None)
+    return None if found is None else _loaded_stage(found)
+
+
+def _loaded_stage(point: EntryPoint) -> type[Stage]:
+    try:
+        stage = point.load()
+    except Exception as error:
+        raise UnusableStage(point.name, point.value, f"{type(error).__name__}: {error}") from error
+    if not (isinstance(stage, type) and issubclass(stage, Stage)):
+        raise UnusableStage(point.name, point.value, "is no subclass of kitpick_rescorers.stages.Stage")
+    if stage.__struct_config__.tag != point.name:
+        raise UnusableStage(point.name, point.value, f"give the class tag={point.name!r}")
+    return stage
 
 
 @lru_cache(maxsize=64)

@@ -10,8 +10,13 @@ import msgspec
 import pytest
 
 from kitpick_rescorers.errors import InvalidProfile
-from kitpick_rescorers.profiles import decode_profile, load_profile, parse_profile, profile_toml
-from kitpick_rescorers.stages.installed import installed_stage
+from kitpick_rescorers.profiles import (
+    decode_profile,
+    installed_stage,
+    load_profile,
+    parse_profile,
+    profile_toml,
+)
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "stages.md").read_text("utf-8")
 SECTION = PAGE[PAGE.index("## A stage of your own") :]
