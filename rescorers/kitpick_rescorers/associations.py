@@ -20,8 +20,8 @@ from math import fsum, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_rescorers.features import stems, text_stems
-from kitpick_rescorers.state import Matrix, Ranked, State
+from kitpick_rescorers.features import text_stems
+from kitpick_rescorers.state import Matrix, Ranked
 
 FILE = "associations.txt.gz"
 _REMEMBERED = 4_096
@@ -91,10 +91,9 @@ def shipped_associations() -> Associations:
     return Associations(_lines((resources.files(__package__) / FILE).read_bytes()))
 
 
-def associations_of(state: State, items: Sequence[Ranked]) -> Matrix:
-    """How likely each candidate's text is asked for by the request's words, by the shipped table: (n,)."""
-    texts = [text_stems(item.candidate.text) for item in items]
-    return shipped_associations().likelihoods(stems(state.query), texts)
+def associations_of(asked: frozenset[str], items: Sequence[Ranked]) -> Matrix:
+    """How likely each candidate's text is asked for by the request's stems, by the shipped table: (n,)."""
+    return shipped_associations().likelihoods(asked, [text_stems(item.candidate.text) for item in items])
 
 
 def _lines(packed: bytes) -> Iterator[str]:

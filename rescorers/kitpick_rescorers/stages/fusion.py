@@ -153,11 +153,11 @@ class Combine(Stage, frozen=True, tag="combine"):
 
     def _terms(self, state: State) -> dict[str, Matrix]:
         """What is added up, (n,) each."""
-        words = lexical_scores(state.ranked)
+        words, asked = lexical_scores(state.ranked), stems(state.query)
         return {
             "its vector": cosines_of(state, state.ranked),
-            "what people say for it": self.associations * associations_of(state, state.ranked),
-            "its words": self.lexical * words / math.sqrt(max(1, len(stems(state.query)))),
+            "what people say for it": self.associations * associations_of(asked, state.ranked),
+            "its words": self.lexical * words / math.sqrt(max(1, len(asked))),
         }
 
     def _prior(self, state: State) -> Matrix:

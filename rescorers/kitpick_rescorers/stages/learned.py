@@ -88,7 +88,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         scores = self._scores(state, read)
         ordered = self._ordered(read.near, scores, self._sure(state, read, scores))
         others = [item for item in state.ranked if not _is_near(item)]
-        after = state.with_ranked([*ordered, *others], _reasons(state, read))
+        after = state.with_ranked([*ordered, *others], _reasons(read))
         if not self.abstains:
             return after
         after = replace(after, abstained="") if self.overrules else after
@@ -100,7 +100,7 @@ class Learned(Stage, frozen=True, tag="learned"):
         if self.cosine:  # of candidates without a vector the mean of the others, and not nought
             scores = scores + self.cosine * cosines_of(state, read.near)
         if self.associations:
-            scores = scores + self.associations * associations_of(state, read.near)
+            scores = scores + self.associations * associations_of(read.asked, read.near)
         return scores
 
     def _sure(self, state: State, read: _Read, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -146,6 +146,8 @@ class Learned(Stage, frozen=True, tag="learned"):
 class _Read(NamedTuple):
     """What the ranker makes of the near candidates; arrays are by candidate."""
 
+    asked: frozenset[str]
+    """Stems of the request."""
     near: tuple[Ranked, ...]
     features: NDArray[np.float32]
     logits: NDArray[np.float64]
@@ -169,14 +171,13 @@ def _read(state: State, ranker: LearnedFusion) -> _Read:
         probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
     except Exception as error:
         raise StageUnavailable.failed("the list ranker", error) from error
-    return _Read(near, features, logits, probabilities)
+    return _Read(stems(state.query), near, features, logits, probabilities)
 
 
-def _reasons(state: State, read: _Read) -> dict[str, str]:
+def _reasons(read: _Read) -> dict[str, str]:
     """What speaks for each near candidate, by id."""
-    asked = stems(state.query)
     return {
-        item.id: _reason(asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
+        item.id: _reason(read.asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
         for item, row in zip(read.near, read.features, strict=True)
     }
 

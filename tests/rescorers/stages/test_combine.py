@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kitpick_engines.contract import Place
 from kitpick_rescorers.associations import associations_of
 from kitpick_rescorers.errors import StageUnavailable
+from kitpick_rescorers.features import stems
 from kitpick_rescorers.profiles import load_profile
 from kitpick_rescorers.stages import Combine, Fuse
 
@@ -36,7 +37,7 @@ def scores_of(state):
 
 def test_is_the_sum_of_cosine_association_and_words(bench, state):
     after = bench.apply(state, Combine(associations=0.5, lexical=0.1))
-    said = dict(zip(bench.ids(state), associations_of(state, state.ranked), strict=True))
+    said = dict(zip(bench.ids(state), associations_of(stems(state.query), state.ranked), strict=True))
     words = len(set(state.query.split()))
     for item in state.ranked:
         place = item.candidate.lexical
