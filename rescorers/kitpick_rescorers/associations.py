@@ -57,18 +57,21 @@ class Associations:
         if not asked:
             return np.zeros(len(texts))
         words = set(chain.from_iterable(texts))
-        rows = ((word, self._row(word)) for word in words)
-        telling = {word: row for word, row in rows if not row[1].keys().isdisjoint(asked)}
-        return np.array([self._likelihood(asked, text, telling) for text in texts])
+        rows = ((word, *self._row(word)) for word in words)
+        brings = {
+            word: {each: weight * said[each] for each in said.keys() & asked}
+            for word, weight, said in rows
+            if not said.keys().isdisjoint(asked)
+        }
+        return np.array([self._likelihood(text, brings) for text in texts]) / len(asked)
 
-    def _likelihood(self, asked: frozenset[str], text: frozenset[str], telling: Mapping[str, _Row]) -> float:
-        brought = dict.fromkeys(asked, 0.0)
-        for word in sorted(text & telling.keys()):  # in one order, whatever a sum of floats makes of others
-            weight, said = telling[word]
-            for each in said.keys() & asked:
-                brought[each] += weight * said[each]
+    def _likelihood(self, text: frozenset[str], brings: Mapping[str, Mapping[str, float]]) -> float:
+        brought: dict[str, float] = {}
+        for word in sorted(text & brings.keys()):  # in one order, whatever a sum of floats makes of others
+            for each, value in brings[word].items():
+                brought[each] = brought.get(each, 0.0) + value
         whole = self._weight(text)
-        return fsum(log1p(value / whole) for value in brought.values() if value) / len(asked)
+        return fsum(log1p(value / whole) for value in brought.values() if value)
 
     def _weighed(self, text: frozenset[str]) -> float:
         return fsum(self._row(word)[0] for word in text) or 1.0
