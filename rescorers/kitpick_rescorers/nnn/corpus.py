@@ -213,5 +213,7 @@ def _words_of(text: str) -> list[str]:
 
 def _unit_weights(count: Counter[str], rarity: Mapping[str, float], words: Sequence[str]) -> Float64:
     """Weights of these words in the unit tf-idf vector of a document."""
-    length = np.sqrt(sum((np.log1p(times) * rarity[word]) ** 2 for word, times in count.items())) or 1.0
-    return np.array([np.log1p(count[word]) * rarity.get(word, 0.0) / length for word in words])
+    often = np.log1p(np.fromiter(count.values(), np.float64, len(count)))
+    weights = dict(zip(count, often * [rarity[word] for word in count], strict=True))
+    length = np.sqrt(sum(weight**2 for weight in weights.values())) or 1.0
+    return np.array([weights.get(word, 0.0) / length for word in words])
