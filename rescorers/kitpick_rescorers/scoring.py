@@ -195,4 +195,4 @@ def isotonic(values: NDArray[np.float64]) -> NDArray[np.float64]:
             total, count = total + pools[-1][0], count + pools[-1][1]
             pools.pop()
         pools.append((total, count))
-    return np.concatenate([np.full(count, total / count) for total, count in pools] or [np.zeros(0)])
+    return np.repeat([total / count for total, count in pools], [count for _, count in pools])
