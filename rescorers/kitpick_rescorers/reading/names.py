@@ -129,9 +129,8 @@ def named(candidates: Iterable[Candidate], names: Sequence[str]) -> dict[str, st
     found: list[tuple[tuple[int, bool, int], str, str]] = []
     for place, candidate in enumerate(candidates):
         keys = keys_of(candidate)
-        hits = [(depth, wanted[key]) for depth, key in enumerate(keys) if key in wanted]
-        if hits:
-            depth, name = hits[0]
+        if not wanted.keys().isdisjoint(keys):
+            depth, name = next((depth, wanted[key]) for depth, key in enumerate(keys) if key in wanted)
             exact = name in (candidate.api, f"{candidate.tool}.{candidate.api}", candidate.id)
             last = depth == len(keys) - 1 and name_key(candidate.api) != keys[depth]
             found.append(((names.index(name), not exact, int(last) * 10_000 + place), candidate.id, name))
