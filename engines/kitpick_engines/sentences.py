@@ -68,9 +68,9 @@ def _places(found: Iterable[Candidate]) -> dict[str, Place]:
         for best, place in ((lexical, candidate.lexical), (dense, candidate.dense)):
             if place is not None:
                 best[candidate.id] = min(best.get(candidate.id, place.rank), place.rank)
-    scores = {
-        id_: sum(1 / (_RRF + best[id_]) for best in (lexical, dense) if id_ in best)
-        for id_ in lexical.keys() | dense.keys()
-    }
+    scores: dict[str, float] = {}
+    for best in (lexical, dense):
+        for id_, rank in best.items():
+            scores[id_] = scores.get(id_, 0.0) + 1 / (_RRF + rank)
     order = sorted(scores, key=lambda id_: (-scores[id_], id_))
     return {id_: Place(rank, scores[id_]) for rank, id_ in enumerate(order, start=1)}
