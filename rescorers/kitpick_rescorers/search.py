@@ -435,14 +435,15 @@ class Search:
         least = self._encoder.unmatched_below
         if least is None:
             return ()
-        vectors = [item.vector for item in candidates if item.vector.shape == query.vector.shape]
+        found = [item.vector for item in candidates if item.vector.shape == query.vector.shape]
+        vectors = np.array(found)
         return tuple(
             each.text
             for each in query.sentences
             if each.vector is not None
             and wanted_effects(each.text)
-            and vectors
-            and float(np.max(np.stack(vectors) @ each.vector)) < least
+            and found
+            and float(np.max(vectors @ each.vector)) < least
         )
 
     def _hits(self, rescored: Rescored, permitted: Filter) -> tuple[SearchHit, ...]:
