@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kitpick_engines.contract import Candidate, RankingName
+from kitpick_engines.contract import Candidate, Place, RankingName
 from kitpick_engines.document import Effect
 from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.sentences import sentences_of
@@ -96,7 +96,7 @@ class _List:
 
     def reciprocal(self, name: RankingName) -> Matrix:
         """1/rank in a ranking, 0 where it did not find the candidate."""
-        places = [item.candidate.places[name] for item in self.items]
+        places: list[Place | None] = [getattr(item.candidate, name) for item in self.items]
         return np.array([1.0 / place.rank if place else 0.0 for place in places])
 
     def _cosines(self) -> Matrix:

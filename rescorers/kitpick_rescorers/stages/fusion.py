@@ -107,8 +107,8 @@ class Fuse(Stage, frozen=True, tag="fuse"):
 
 def _places(item: Ranked, weights: Mapping[RankingName, float]) -> list[tuple[RankingName, int]]:
     """(name, rank) for every ranking that counts and found the candidate."""
-    places = item.candidate.places
-    return [(name, place.rank) for name in weights if (place := places[name]) is not None]
+    found = item.candidate
+    return [(name, place.rank) for name in weights if (place := getattr(found, name)) is not None]
 
 
 def _renumber(ordered: Iterable[Ranked], fetched: Iterable[Ranked]) -> list[Ranked]:

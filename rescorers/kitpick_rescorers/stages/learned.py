@@ -34,6 +34,8 @@ _PLACES = {
     "intent_rank": "sample request",
 }
 """Feature that is 1/rank → how a reason calls that ranking."""
+_TELLING = (*_PLACES, "logit_rank", "gap_in_tool", "tool_candidates", "effect_fit")
+"""Features that a reason may tell of."""
 _NO_RANKER = "no list ranker is loaded that learned with these models"
 _TRUSTED_PLACE = 10
 """A place behind this one is no reason."""
@@ -167,7 +169,7 @@ def _read(state: State, ranker: LearnedFusion) -> _Read:
         raise StageUnavailable("the request has no usable query vector, and the ranker learned with one")
     features = candidate_features(replace(state, ranked=near))
     try:
-        logits = checked(ranker.score(features[:, _columns(ranker)]), len(near))
+        logits = checked(ranker.score(features[:, _columns(ranker.features)]), len(near))
         probabilities = checked(ranker.probability(logits.astype(np.float32)), len(near))
     except Exception as error:
         raise StageUnavailable.failed("the list ranker", error) from error
@@ -176,9 +178,10 @@ def _read(state: State, ranker: LearnedFusion) -> _Read:
 
 def _reasons(read: _Read) -> dict[str, str]:
     """What speaks for each near candidate, by id."""
+    values = read.features[:, _columns(_TELLING)].tolist()
     return {
-        item.id: _reason(read.asked, item, dict(zip(FEATURES, row.tolist(), strict=True)))
-        for item, row in zip(read.near, read.features, strict=True)
+        item.id: _reason(read.asked, item, dict(zip(_TELLING, row, strict=True)))
+        for item, row in zip(read.near, values, strict=True)
     }
 
 
@@ -206,9 +209,9 @@ def _usable(ranker: LearnedFusion | None) -> LearnedFusion:
     return ranker
 
 
-def _columns(ranker: LearnedFusion) -> list[int]:
+def _columns(names: Sequence[str]) -> list[int]:
     places = {name: place for place, name in enumerate(FEATURES)}
-    return [places[name] for name in ranker.features]
+    return [places[name] for name in names]
 
 
 def _reason(asked: frozenset[str], item: Ranked, values: dict[str, float]) -> str:
