@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -207,8 +208,9 @@ def _finite_matrix(documents: NDArray[np.floating]) -> tuple[Float32, float]:
     return matrix, energy
 
 
-def _words_of(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(split_identifier(text))]
+@lru_cache(1_024)
+def _words_of(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(split_identifier(text)))
 
 
 def _unit_weights(count: Counter[str], rarity: Mapping[str, float], words: Sequence[str]) -> Float64:
