@@ -20,7 +20,7 @@ from kitpick_engines.document import Effect
 from kitpick_engines.lexical import STOP_WORDS
 from kitpick_engines.sentences import sentences_of
 from kitpick_engines.text import split_identifier
-from kitpick_rescorers.state import Matrix, State, lexical_scores, unit_vectors
+from kitpick_rescorers.state import Matrix, State, direction_of, lexical_scores, unit_vectors
 
 NEAR = 50
 """Places in the lexical and in the dense ranking that a learned fusion looks at."""
@@ -71,7 +71,10 @@ class _List:
         self.tool_count = len(names)
         self.lexical = lexical_scores(self.items)
         """Lexical scores, 0 where no word was found."""
-        self.cosines = self._cosines()
+        query = state.vector
+        self.rows, _ = unit_vectors(self.items, None if query is None else len(query))
+        """Unit vectors (n, d), zeros for a candidate without a usable one."""
+        self.cosines: Matrix = np.zeros(self.count) if query is None else self.rows @ direction_of(state)
         """With the request's vector; 0 for all where it has none."""
         self.scored = np.array([float(item.logit is not None) for item in self.items])
         """1 if the cross-encoder has scored the candidate."""
@@ -85,8 +88,7 @@ class _List:
     @cached_property
     def crowd(self) -> Matrix:
         """For each candidate the mean cosine with its nearest others, 0 where it has none."""
-        rows, _ = unit_vectors(self.items)
-        likeness = rows @ rows.T
+        likeness = self.rows @ self.rows.T
         np.fill_diagonal(likeness, -np.inf)
         others = min(_CROWD, self.count - 1)
         if not others:
@@ -98,13 +100,6 @@ class _List:
         """1/rank in a ranking, 0 where it did not find the candidate."""
         places: list[Place | None] = [getattr(item.candidate, name) for item in self.items]
         return np.array([1.0 / place.rank if place else 0.0 for place in places])
-
-    def _cosines(self) -> Matrix:
-        query = self.state.vector
-        if query is None:
-            return np.zeros(self.count)
-        rows, _ = unit_vectors(self.items, len(query))
-        return rows @ (query / np.linalg.norm(query))
 
     def _logits(self) -> Matrix:
         known = [item.logit for item in self.items if item.logit is not None]
@@ -185,6 +180,7 @@ def wanted_effects(query: str) -> frozenset[Effect]:
     return frozenset(effect for effect, verbs in _VERBS.items() if words & verbs)
 
 
+@lru_cache(16_384)
 def effect_of_name(api: str) -> Effect:
     """The effect of the first known verb in an API's name: `deleteUser` is destructive."""
     for word in split_identifier(api).split():
