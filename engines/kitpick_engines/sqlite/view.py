@@ -367,12 +367,9 @@ def read_documents(
     connection: sqlite3.Connection, view: View, ids: Sequence[str], mask: Mask
 ) -> list[ApiDocument]:
     """Whole documents that the mask (bool (n,) by position) shows, in the order of `ids`."""
-    statement = view.index.sql(_DOCUMENTS)
-    visible = {
-        document_id: document
-        for document_id, row, document in select_in(connection, statement, dict.fromkeys(ids))
-        if mask[view.positions([row])[0]]
-    }
+    found = list(select_in(connection, view.index.sql(_DOCUMENTS), dict.fromkeys(ids)))
+    shown = mask[view.positions([row for _, row, _ in found])]
+    visible = {key: document for (key, _, document), here in zip(found, shown, strict=True) if here}
     if None in visible.values():
         raise StrangeValue("bodies.document", "nothing")
     return [decode_document(visible[document_id]) for document_id in ids if document_id in visible]
