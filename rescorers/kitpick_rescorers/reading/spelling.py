@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from kitpick_rescorers.reading.names import QUOTED
@@ -74,11 +75,8 @@ def suspects(text: str, is_known: Callable[[str], bool]) -> list[Suspect]:
 
 def words_of(texts: Iterable[str]) -> Counter[str]:
     """The words of texts, in lower case, each with how many texts have it; and verbs of requests."""
-    counted: Counter[str] = Counter()
-    for text in texts:
-        counted.update(set(_WORD.findall(text[:_MAX_TEXT].lower())))
-    counted.update(ACTION_WORDS)
-    return counted
+    said = (set(_WORD.findall(text[:_MAX_TEXT].lower())) for text in texts)
+    return Counter(chain(chain.from_iterable(said), ACTION_WORDS))
 
 
 def corrections(found: Sequence[Suspect], words: Mapping[str, int]) -> dict[str, str]:
