@@ -22,6 +22,7 @@ from kitpick_rescorers.stages import (
     Abstain,
     Blend,
     Classify,
+    Combine,
     Complete,
     Concentrate,
     CrossEncode,
@@ -59,7 +60,7 @@ def rescore(
     return closing_answer(state, request.k)
 
 
-_READS = (Abstain, Blend, Classify, Concentrate, CrossEncode, Learned)
+_READS = (Abstain, Blend, Classify, Combine, Concentrate, CrossEncode, Learned)
 """Stages that read English, or judge by what was read."""
 _OF_THE_WHOLE = (Complete, Enough)
 """Stages that work on a finished order: the rules come before them."""

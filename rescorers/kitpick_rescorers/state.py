@@ -251,6 +251,13 @@ def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tupl
     return rows, int(len(items) - usable.sum())
 
 
+def lacks_dense(state: State) -> str:
+    """Why vectors say nothing of the candidates; empty where they do."""
+    if state.vector is None or not any(item.candidate.dense is not None for item in state.ranked):
+        return "the candidates come without a dense ranking"
+    return ""
+
+
 def lexical_scores(items: Sequence[Ranked]) -> Matrix:
     """Scores in the lexical ranking (n,), 0 where no word was found."""
     places = [item.candidate.lexical for item in items]

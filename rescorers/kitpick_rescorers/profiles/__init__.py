@@ -100,7 +100,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     def scoring_all(self) -> Profile:
         """The profile with a cross-encoder that scores every candidate, for short lists."""
         stages = tuple(
-            replace(stage, candidates=10_000) if isinstance(stage, CrossEncode) else stage
+            replace(stage, candidates=10_000, within=None) if isinstance(stage, CrossEncode) else stage
             for stage in self.stages
         )
         return replace(self, stages=stages)

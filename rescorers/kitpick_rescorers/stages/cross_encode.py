@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
+from kitpick_engines.sentences import sentences_of
 from kitpick_foundation.deadline import DeadlineExceeded
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.models import Models
@@ -18,7 +19,11 @@ FETCHED = 100
 
 
 class CrossEncode(Stage, frozen=True, tag="cross_encode"):
-    """Scores the first `candidates` of the list, and at most `fetched` documents that were fetched on a need.
+    """Scores the first `candidates` of the list, and at most `FETCHED` documents that were fetched on a need.
+
+    With `within`, a request of one sentence has only those of them scored that are near the best: the others
+    hardly ever come before these. What asks for several things has all scored, because its best candidate
+    says nothing about the other things.
 
     Scored candidates come first, by logit; the others follow in their order. If a deadline stops the model,
     the first ones up to the first that was not read count as scored, and the others as the rest. If the model
@@ -28,6 +33,10 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
     requires = frozenset({"scorer"})
 
     candidates: Count = 50
+    within: Weight | None = None
+    """How far below the best score of the list as it comes a score may be; None: as far as it likes."""
+    least: Count = 4
+    """How many are scored however far they are from the best."""
     cosine: Weight = 0.0
     """Candidates are ordered by logit + `cosine` · cosine with the request, probabilities stay the model's:
     vectors read people's own words better than a small cross-encoder does, which reads names better."""
@@ -76,8 +85,14 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         return f"logit {logit:.2f}{near}, probability {item.probability:.2f}"
 
     def _chosen(self, state: State) -> list[Ranked]:
-        proposed = [item for item in state.ranked if not item.fetched][: self.candidates]
+        proposed = self._near([item for item in state.ranked if not item.fetched][: self.candidates], state)
         return proposed + [item for item in state.ranked if item.fetched][:FETCHED]
+
+    def _near(self, proposed: list[Ranked], state: State) -> list[Ranked]:
+        if self.within is None or not proposed or sentences_of(state.query):
+            return proposed
+        bound = max(item.score for item in proposed) - self.within
+        return [*proposed[: self.least], *(item for item in proposed[self.least :] if item.score >= bound)]
 
     def _scores(
         self, models: Models, scorer: Scorer, state: State, chosen: list[Ranked]

@@ -18,7 +18,7 @@ from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import stems
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of, lexical_scores
+from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of, lacks_dense, lexical_scores
 
 
 def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
@@ -136,6 +136,13 @@ class Combine(Stage, frozen=True, tag="combine"):
     associations: Weight = 0.2
     lexical: Weight = 0.02
     rank_weight: Weight = 0.1
+    optional: bool = False
+    """Skip the stage without reporting it as degraded where the request has no vector or the candidates come
+    without a dense ranking (a plain rerank API has neither)."""
+
+    def reason_to_skip(self, state: State) -> str:
+        """Why the stage does not run; an optional one also needs what it adds up."""
+        return super().reason_to_skip(state) or (lacks_dense(state) if self.optional else "")
 
     def apply(self, state: State, models: Models) -> State:
         """Orders by the sum; ties by first-stage rank, then id."""

@@ -25,7 +25,7 @@ from kitpick_rescorers.features import (
 from kitpick_rescorers.models import LearnedFusion, Models
 from kitpick_rescorers.scoring import checked, isotonic
 from kitpick_rescorers.stages.base import Probability, Stage, Weight
-from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score, cosines_of
+from kitpick_rescorers.state import ANSWERABLE, Ranked, State, by_score, cosines_of, lacks_dense
 
 _PLACES = {
     "dense_rank": "dense",
@@ -191,9 +191,7 @@ def near_candidates(state: State) -> tuple[Ranked, ...]:
 
 
 def _missing_evidence(state: State) -> str:
-    if state.vector is None or not any(item.candidate.dense is not None for item in state.ranked):
-        return "the candidates come without a dense ranking"
-    return "" if state.scored else "the cross-encoder has scored nothing"
+    return lacks_dense(state) or ("" if state.scored else "the cross-encoder has scored nothing")
 
 
 def _is_near(item: Ranked) -> bool:

@@ -79,6 +79,12 @@ def test_without_a_vector_the_order_stays(bench, state):
         bench.apply(bench.state([item.candidate for item in state.ranked]), Combine())
 
 
+def test_an_optional_one_is_skipped_where_there_are_no_vectors(bench, state):
+    texts = bench.state([replace(item.candidate, dense=None) for item in state.ranked], vector=QUERY)
+    assert Combine().reason_to_skip(texts) == Combine(optional=True).reason_to_skip(state) == ""
+    assert Combine(optional=True).reason_to_skip(texts) == "the candidates come without a dense ranking"
+
+
 def test_the_quick_profile_reads_nothing():
     needs = load_profile("quick").needs()
     assert "scorer" not in needs

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.stages import CrossEncode, cross_encode
@@ -14,6 +15,31 @@ def test_the_scored_come_first_by_score_and_the_rest_keep_their_order(bench):
     assert bench.ids(after) == ["t/b", "t/a", "t/c", "t/d"]
     assert [item.logit for item in after.ranked] == [2.0, -1.0, None, None]
     assert after.reasons == {"t/b": "logit 2.00, probability 0.88", "t/a": "logit -1.00, probability 0.27"}
+
+
+@pytest.mark.parametrize(
+    ("query", "read"),
+    [
+        ("refund the last payment", ["t/a", "t/b", "t/d"]),
+        ("refund. please!", ["t/a", "t/b", "t/d"]),  # neither is a sentence of three words
+        ("refund the last payment. Then tell the customer.", ["t/a", "t/b", "t/c", "t/d"]),
+    ],
+)
+def test_of_one_sentence_it_reads_what_is_near_the_best(bench, query, read):
+    fused = replace(bench.fused(["t/a", "t/b", "t/c", "t/d", "t/e"]), query=query)
+    near = zip(fused.ranked, (0.9, 0.75, 0.6, 0.85, 0.9), strict=True)
+    state = replace(fused, ranked=tuple(replace(item, score=score) for item, score in near))
+    scorer = bench.scorer(dict.fromkeys(("t/a", "t/b", "t/c", "t/d", "t/e"), 0.0))
+    stage = CrossEncode(candidates=4, within=0.2, least=1)
+    assert [item.id for item in bench.apply(state, stage, scorer=scorer).scored] == read
+
+
+def test_the_least_are_read_however_far_they_are(bench):
+    fused = bench.fused(["t/a", "t/b", "t/c"])
+    state = replace(fused, ranked=tuple(replace(item, score=1.0 / item.first_rank) for item in fused.ranked))
+    scorer = bench.scorer({"t/a": 0.0, "t/b": 0.0, "t/c": 0.0})
+    after = bench.apply(state, CrossEncode(within=0.0, least=2), scorer=scorer)
+    assert [item.id for item in after.scored] == ["t/a", "t/b"]
 
 
 def test_equal_scores_keep_the_first_stage_order(bench):
