@@ -30,7 +30,7 @@ SERVICES = (
 )
 """A dozen well-known AWS services."""
 REQUESTS = (
-    ("one tool", "who may read the files in this bucket?"),
+    ("one tool", "turn off the alarm"),
     ("several tools", "translate a document and send the result as a message to a queue"),
     ("nothing here can do it", "play some music in the kitchen"),
 )
