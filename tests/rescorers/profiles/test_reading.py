@@ -50,7 +50,7 @@ def test_without_scores_only_what_works_without_them_is_left():
     default = load_profile("kitpick")
     assert default.pairs == 12
     bare = default.without_scores()
-    assert [stage.name for stage in bare.stages] == ["fuse", "classify", "learned"]
+    assert [stage.name for stage in bare.stages] == ["fuse", "combine", "classify", "learned"]
     assert "scorer" not in bare.needs()
     assert bare.pairs == 0
     learned = bare.stages[-1]
