@@ -251,6 +251,11 @@ def unit_vectors(items: Sequence[Ranked], dimensions: int | None = None) -> tupl
     return rows, int(len(items) - usable.sum())
 
 
+def has_third_ranking(items: Iterable[Ranked]) -> bool:
+    """Whether the request's sentences or votes of sample requests made the list beside words and vectors."""
+    return any(item.candidate.sentence or item.candidate.intent for item in items)
+
+
 def lacks_dense(state: State) -> str:
     """Why vectors say nothing of the candidates; empty where they do."""
     if state.vector is None or not any(item.candidate.dense is not None for item in state.ranked):

@@ -12,7 +12,7 @@ from kitpick_rescorers.models import Models
 from kitpick_rescorers.reading.request_reading import cut_beside
 from kitpick_rescorers.scoring import Logits, Scorer, checked, score_pairs
 from kitpick_rescorers.stages.base import Count, Requirement, Stage, Weight
-from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, joined
+from kitpick_rescorers.state import Ranked, State, by_score, cosines_of, has_third_ranking, joined
 
 FETCHED = 100
 """How many are scored, beyond `candidates`, of those fetched on demand."""
@@ -23,7 +23,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
 
     With `within`, a request of one sentence has only those of them scored that are near the best: the others
     hardly ever come before these. What asks for several things has all scored, because its best candidate
-    says nothing about the other things.
+    says nothing about the other things; and so has a request to which votes of sample requests gave an order.
 
     Scored candidates come first, by logit; the others follow in their order. If a deadline stops the model,
     the first ones up to the first that was not read count as scored, and the others as the rest. If the model
@@ -89,7 +89,7 @@ class CrossEncode(Stage, frozen=True, tag="cross_encode"):
         return proposed + [item for item in state.ranked if item.fetched][:FETCHED]
 
     def _near(self, proposed: list[Ranked], state: State) -> list[Ranked]:
-        if self.within is None or not proposed or sentences_of(state.query):
+        if self.within is None or not proposed or sentences_of(state.query) or has_third_ranking(proposed):
             return proposed
         bound = max(item.score for item in proposed) - self.within
         return [*proposed[: self.least], *(item for item in proposed[self.least :] if item.score >= bound)]

@@ -18,7 +18,16 @@ from kitpick_rescorers.errors import StageUnavailable
 from kitpick_rescorers.features import stems
 from kitpick_rescorers.models import Models
 from kitpick_rescorers.stages.base import Probability, Requirement, Stage, Weight
-from kitpick_rescorers.state import Matrix, Ranked, State, by_score, cosines_of, lacks_dense, lexical_scores
+from kitpick_rescorers.state import (
+    Matrix,
+    Ranked,
+    State,
+    by_score,
+    cosines_of,
+    has_third_ranking,
+    lacks_dense,
+    lexical_scores,
+)
 
 
 def lift_tools(items: Sequence[Ranked], share: float) -> list[Ranked]:
@@ -168,8 +177,8 @@ class Combine(Stage, frozen=True, tag="combine"):
         }
 
     def _prior(self, state: State) -> Matrix:
-        more = any(item.candidate.sentence or item.candidate.intent for item in state.ranked)
-        return self.rank_weight * more * np.log([item.first_rank for item in state.ranked])
+        counts = has_third_ranking(state.ranked)
+        return self.rank_weight * counts * np.log([item.first_rank for item in state.ranked])
 
 
 class Blend(Stage, frozen=True, tag="blend"):

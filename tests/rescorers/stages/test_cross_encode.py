@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kitpick_engines.contract import Place
 from kitpick_rescorers.errors import ScoredInPart, StageUnavailable
 from kitpick_rescorers.stages import CrossEncode, cross_encode
 
@@ -32,6 +33,13 @@ def test_of_one_sentence_it_reads_what_is_near_the_best(bench, query, read):
     scorer = bench.scorer(dict.fromkeys(("t/a", "t/b", "t/c", "t/d", "t/e"), 0.0))
     stage = CrossEncode(candidates=4, within=0.2, least=1)
     assert [item.id for item in bench.apply(state, stage, scorer=scorer).scored] == read
+
+
+def test_where_sample_requests_voted_all_are_read(bench):
+    fused = bench.fused(["t/a", "t/b", "t/c"])
+    voted = [replace(item.candidate, intent=Place(item.first_rank, 1.0)) for item in fused.ranked]
+    scorer = bench.scorer({"t/a": 0.0, "t/b": 0.0, "t/c": 0.0})
+    assert len(bench.apply(bench.state(voted), CrossEncode(within=0.0, least=1), scorer=scorer).scored) == 3
 
 
 def test_the_least_are_read_however_far_they_are(bench):
