@@ -73,13 +73,12 @@ def likelihoods(
 
     An answer that a model's tokens cut in two counts nothing.
     """
-    turn = endpoint.chat(
-        [msgspec.structs.asdict(message) for message in messages],
-        (),
-        max_tokens=1,
-        seconds=seconds,
-        wanted={"logprobs": True, "top_logprobs": _ALTERNATIVES},
-    )
+    said = [msgspec.structs.asdict(message) for message in messages]
+    wanted = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+    try:
+        turn = endpoint.chat(said, (), max_tokens=1, seconds=seconds, wanted=wanted)
+    except CallFailed as error:
+        raise CallFailed(f"asked for log-probabilities: {error}", retry_after=error.retry_after) from error
     found = ((item.token, item.logprob) for item in _first_tokens(turn.logprobs))
     return Likelihoods(summed(found, answers), turn.prompt_tokens, turn.completion_tokens, turn.cost)
 
